@@ -1,0 +1,93 @@
+"""What the rest of the service knows of a backend.
+
+A provider is a backend account: where it is, how to sign, what it serves, which surfaces a
+model is spoken to on. Bytes in, bytes out; shapes and quirks are the translators' business.
+Only `providers/` waits on a backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from translators.ir import Shape
+from translators.profile import Profile
+
+Surface = Literal["chat", "responses", "open_responses", "embeddings"]
+"""One of a backend's doors; `open_responses` speaks the Responses shape with its own limits."""
+
+SHAPE_OF: Mapping[Surface, Shape] = {"chat": "chat", "responses": "responses", "open_responses": "responses"}
+
+
+@dataclass(slots=True)
+class Upstream:
+    """An answered request: status known, body not yet read. Header names are lower case.
+
+    Iterating `chunks` raises `ProxyError` when the connection breaks. `close` ends the
+    exchange at once (the backend sees the connection go) and may be called any time, often.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+    close: Callable[[], None]
+
+    async def read(self) -> bytes:
+        return b"".join([chunk async for chunk in self.chunks])
+
+    @property
+    def is_stream(self) -> bool:
+        return self.headers.get("content-type", "").startswith("text/event-stream")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model as its provider lists it; `facts` are the raw fields worth keeping."""
+
+    id: str
+    provider: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Provider(Protocol):
+    """A backend account."""
+
+    name: str
+    kind: str
+    unavailable: str | None
+    """Why nothing can be asked of it (a kind not built, a missing extra), else None."""
+
+    def surfaces(self, model: str, client: Shape) -> Sequence[Surface]:
+        """The surfaces to try for a client of this shape, best first; never waits."""
+        ...
+
+    def profile(self, model: str, surface: Surface) -> Profile:
+        """The resolved quirks of this model on this surface; cached, never waits."""
+        ...
+
+    def learn_refusal(self, model: str, surface: Surface, status: int, body: bytes) -> bool:
+        """Whether this error means "not on this surface": it is remembered, and the next is tried."""
+        ...
+
+    async def open(self, surface: Surface, model: str, body: bytes, stream: bool) -> Upstream:
+        """Send one request. Raises `ProxyError` when no answer could be had at all."""
+        ...
+
+    async def models(self) -> Sequence[ModelInfo]:
+        """Ask the backend what it serves. Raises `ProxyError`."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model that a call may go to; `model` is the backend's own name for it."""
+
+    provider: Provider
+    model: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.provider.name}/{self.model}"

@@ -1,0 +1,159 @@
+"""What a wire shape offers, and the machine that turns one stream into another.
+
+One module or package per shape; it implements the sides it plays. `SHAPES` is the registry:
+a new client shape is one module and one line there.
+
+Both lanes lower a request the same way. `encode_request` writes the shape's canonical body
+from a `Call` and then applies `edit_request`; the pass lane applies `edit_request` to the
+client's own body. So a profile is applied in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+from .errors import ProxyError
+from .ir import Call, Event, Json, Shape, Usage
+from .profile import Profile
+
+LossKind = Literal["tuning", "content", "feature", "bookkeeping"]
+
+
+class Loss(NamedTuple):
+    """Something of the client's request that the backend did not get."""
+
+    pointer: str
+    """JSON pointer in the client's body, e.g. `/tools/1` or `/metadata`."""
+    reason: str
+    kind: LossKind = "tuning"
+
+
+@dataclass(slots=True)
+class Encoded:
+    """A request body for a backend, what it had to leave out, and how many repairs it took."""
+
+    body: Json
+    losses: list[Loss] = field(default_factory=list)
+    repairs: int = 0
+    changed: bool = True
+    """False: the body equals the input (pass lane sends the client's own bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyContext:
+    """What an encoder may not make up for itself.
+
+    `new_id(prefix)` gives a fresh id such as `msg_...`; `created` is seconds since the epoch;
+    `model` the name the client asked for; `echo` the client's own request body, whose fields
+    a Responses reply repeats.
+    """
+
+    created: int
+    model: str
+    new_id: Callable[[str], str]
+    echo: Mapping[str, object] = field(default_factory=dict)
+    include_usage: bool = True
+    stream: bool = True
+    refusal_as_text: bool = False
+    """Codex drops refusal parts silently: for it they are written as output_text."""
+    now: Callable[[], int] | None = None
+    """Clock for `completed_at`; None: `created` is used."""
+
+
+class StreamEncoder(Protocol):
+    """Events in, client bytes out; afterwards, the same reply as one body."""
+
+    def feed(self, event: Event, /) -> bytes:
+        """The frames this event causes (often none), ready for the socket."""
+        ...
+
+    def start(self) -> bytes:
+        """The opening frames, when they must leave before the backend has said anything.
+
+        A later `Started` then adds nothing. Idempotent.
+        """
+        ...
+
+    def keepalive(self) -> bytes:
+        """A frame that keeps the client's idle timer from firing."""
+        ...
+
+    def body(self) -> Json:
+        """The non-streaming reply made of the events fed so far; call it after Finished.
+
+        Raises the `ProxyError` of a `Failed` event, so that a failure is never a success.
+        """
+        ...
+
+    @property
+    def usage(self) -> Usage | None: ...
+
+
+class StreamDecoder(Protocol):
+    """Upstream objects in, events out.
+
+    `feed` takes one parsed JSON object (the data of one frame); `done` the shape's end marker
+    (`[DONE]`); `close` the end of the bytes: it ends every open item and the reply, as
+    `Finished` when the backend had said so and as `Failed` when it stopped early.
+    After `Finished` or `Failed` nothing more comes, whatever is fed.
+    """
+
+    def feed(self, obj: Json, /) -> Iterator[Event]: ...
+    def done(self) -> Iterator[Event]: ...
+    def close(self) -> Iterator[Event]: ...
+
+
+class ClientDialect(Protocol):
+    """A shape clients may speak to us."""
+
+    name: Shape
+
+    def decode_request(self, body: Json, new_id: Callable[[str], str]) -> Call:
+        """Raises `ProxyError` (bad_request, with `param`) for what cannot be understood."""
+        ...
+
+    def encoder(self, call: Call, context: ReplyContext) -> StreamEncoder: ...
+
+    def encode_error(self, error: ProxyError) -> bytes:
+        """The JSON error body, before the first byte of a stream."""
+        ...
+
+
+class BackendDialect(Protocol):
+    """A shape we may speak to a backend."""
+
+    name: Shape
+
+    def encode_request(self, call: Call, profile: Profile) -> Encoded:
+        """Canonical body, then the profile; `losses` point into the client's own body.
+
+        Raises `ProxyError` for content or features that cannot be carried.
+        """
+        ...
+
+    def edit_request(self, body: Json, profile: Profile) -> Encoded:
+        """Pass lane: the profile applied to a body of this shape. Idempotent, input unmutated."""
+        ...
+
+    def passes(self, body: Json, profile: Profile) -> bool:
+        """Whether edits alone make this body acceptable, so that the reply needs no translation.
+
+        False when tools, tool history or an output format must be lowered to something else
+        (then the translate lane runs, even between equal shapes).
+        """
+        ...
+
+    def decoder(self, profile: Profile) -> StreamDecoder: ...
+
+    def decode_reply(self, body: Json, profile: Profile) -> Iterator[Event]:
+        """The events a stream of this (non-streaming) reply would have given."""
+        ...
+
+
+class Framer(Protocol):
+    """Bytes in, the payload of every complete frame out."""
+
+    def feed(self, data: bytes, /) -> list[bytes]: ...
+    def close(self) -> list[bytes]: ...

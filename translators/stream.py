@@ -1,0 +1,108 @@
+"""The stream machine: upstream bytes in, client bytes out.
+
+One string: framer -> decoder -> restorer -> encoder. `feed` gives one bytes object for each
+network read, whatever the number of events in it, so that the server sends once where the
+upstream sent once. Nothing here waits or knows a clock.
+
+The end is judged in one place. The decoder says `Finished` or `Failed`; `close` makes it
+decide when the bytes stop early; `fail` ends the reply from outside (timeout, lost
+connection). Whatever comes after the end is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import orjson
+
+from .dialect import StreamDecoder, StreamEncoder
+from .errors import ProxyError
+from .framing import SseFramer
+from .ir import Event, Failed, Finished, Json, Usage
+
+
+class Restorer(Protocol):
+    """Turns events about lowered tools back into events about the client's own tools."""
+
+    def feed(self, event: Event, /) -> Iterable[Event]: ...
+
+
+class StreamTranslator:
+    """Translate one reply stream; see the module's words."""
+
+    def __init__(
+        self, decoder: StreamDecoder, encoder: StreamEncoder, restorer: Restorer | None = None
+    ) -> None:
+        self._framer = SseFramer()
+        self._decoder, self._encoder, self._restorer = decoder, encoder, restorer
+        self.ended = False
+        self.error: ProxyError | None = None
+        """The failure the reply ended with, None while it runs and when it ended well."""
+        self.bad_frames = 0
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._encoder.usage
+
+    def start(self) -> bytes:
+        """Opening frames before the backend has said anything (long silences)."""
+        return b"" if self.ended else self._encoder.start()
+
+    def keepalive(self) -> bytes:
+        return b"" if self.ended else self._encoder.keepalive()
+
+    def feed(self, data: bytes) -> bytes:
+        out: list[bytes] = []
+        for payload in self._framer.feed(data):
+            self._take(payload, out)
+        return b"".join(out)
+
+    def close(self) -> bytes:
+        """End of the upstream's bytes; an early one gives a failed reply, never silence."""
+        out: list[bytes] = []
+        for payload in self._framer.close():
+            self._take(payload, out)
+        self._put(self._decoder.close(), out)
+        return b"".join(out)
+
+    def fail(self, error: ProxyError) -> bytes:
+        """End the reply as failed; without effect when it has ended already."""
+        out: list[bytes] = []
+        self._put((Failed(error),), out)
+        return b"".join(out)
+
+    def _take(self, payload: bytes, out: list[bytes]) -> None:
+        if self.ended:
+            return
+        if payload == b"[DONE]":
+            self._put(self._decoder.done(), out)
+            return
+        for obj in self._objects(payload):
+            self._put(self._decoder.feed(obj), out)
+
+    def _objects(self, payload: bytes) -> Iterator[Json]:
+        """The objects of a frame: one, or those of a list (Google's error bodies)."""
+        try:
+            value = orjson.loads(payload)
+        except orjson.JSONDecodeError:
+            self.bad_frames += 1
+            return
+        if isinstance(value, dict):
+            yield value
+        elif isinstance(value, list):
+            yield from (entry for entry in value if isinstance(entry, dict))
+        else:
+            self.bad_frames += 1
+
+    def _put(self, events: Iterable[Event], out: list[bytes]) -> None:
+        for event in events:
+            restored = (event,) if self._restorer is None else self._restorer.feed(event)
+            for each in restored:
+                if self.ended:
+                    return
+                if isinstance(each, Failed):
+                    self.ended, self.error = True, each.error
+                elif isinstance(each, Finished):
+                    self.ended = True
+                out.append(self._encoder.feed(each))
