@@ -1,0 +1,75 @@
+# Everything a developer or CI does. Needs Python >= 3.11, pip and make; the rest is installed into .venv.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+CODEX := .cache/codex/node_modules/.bin/codex
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test codex fmt lint types cov laws contract bench docs docs-check image
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+# Stamps make a second call instant. What serving needs comes first, so that `make run` is quick.
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Dragoman needs Python 3.11 or newer" >&2; exit 1; }
+	@# Some distributions leave ensurepip out of venv: pip then installs pip into it from outside.
+	$(PYTHON) -m venv .venv || { $(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
+
+.venv/.serves: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/.tests: pyproject.toml .venv/.serves
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+install: .venv/.tests ## .venv with everything to run and test
+
+run: .venv/.serves ## serve on 127.0.0.1:4000, no configuration needed; ARGS='--port 4001' and such
+	@$(BIN)/dragoman serve $(ARGS)
+
+test: lint types docs-check codex cov ## everything that must hold, as CI runs it
+
+codex: ## the Codex CLI for the tests, where npm is; without it they are skipped
+	@if [ -x $(CODEX) ] || command -v codex >/dev/null; then :; \
+	elif ! command -v npm >/dev/null; then echo "no npm here: the Codex tests are skipped" >&2; \
+	else npm install --prefix .cache/codex --no-audit --no-fund --loglevel=error '@openai/codex@>=0.171.0' >/dev/null \
+	  || echo "the Codex CLI could not be installed: its tests are skipped" >&2; fi
+
+fmt: install ## format
+	$(BIN)/ruff format . && $(BIN)/ruff check --fix --quiet .
+
+lint: install ## style, spelling
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/codespell
+
+types: install ## mypy, strict
+	$(BIN)/mypy
+
+cov: install ## the tests, with the coverage gates
+	rm -f .coverage .coverage.*
+	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=
+	$(BIN)/coverage report --include='translators/*' --fail-under=100
+	$(BIN)/coverage report --fail-under=95
+
+laws: install ## the laws with many more examples
+	HYPOTHESIS_PROFILE=ci $(BIN)/pytest tests/laws -n 2
+
+contract: install ## real clients and real backends through a real process
+	$(BIN)/pytest tests/contract tests/test_examples.py
+
+bench: install ## costs next to a bare relay, with the targets
+	$(BIN)/python -m bench
+
+docs: install ## regenerate the generated pages
+	$(BIN)/python -m docs.generate
+
+docs-check: install ## fail when a generated page is not what the code says
+	$(BIN)/python -m docs.generate --check
+
+image: ## container image
+	docker build -t dragoman .
