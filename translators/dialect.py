@@ -10,7 +10,7 @@ client's own body. So a profile is applied in one place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
@@ -45,7 +45,7 @@ class Encoded:
 class ReplyContext:
     """What an encoder may not make up for itself.
 
-    `new_id(prefix)` gives a fresh id such as `msg_...`; `created` is seconds since the epoch;
+    `new_id("msg_")` gives a fresh id such as `msg_5f1c...`; `created` is seconds since the epoch;
     `model` the name the client asked for; `echo` the client's own request body, whose fields
     a Responses reply repeats.
     """
@@ -58,6 +58,8 @@ class ReplyContext:
     stream: bool = True
     refusal_as_text: bool = False
     """Codex drops refusal parts silently: for it they are written as output_text."""
+    private: Sequence[str] = ()
+    """What no client may read in an error: the key the backend was asked with."""
     now: Callable[[], int] | None = None
     """Clock for `completed_at`; None: `created` is used."""
 
@@ -114,11 +116,14 @@ class ClientDialect(Protocol):
         """Raises `ProxyError` (bad_request, with `param`) for what cannot be understood."""
         ...
 
-    def encoder(self, call: Call, context: ReplyContext) -> StreamEncoder: ...
+    def check(self, body: Json) -> None:
+        """What is refused in every lane, also of a body that passes undecoded.
 
-    def encode_error(self, error: ProxyError) -> bytes:
-        """The JSON error body, before the first byte of a stream."""
+        Raises `ProxyError` (bad_request, with `param`).
+        """
         ...
+
+    def encoder(self, call: Call, context: ReplyContext) -> StreamEncoder: ...
 
 
 class BackendDialect(Protocol):
@@ -157,3 +162,27 @@ class Framer(Protocol):
 
     def feed(self, data: bytes, /) -> list[bytes]: ...
     def close(self) -> list[bytes]: ...
+
+
+class ReplyStream(Protocol):
+    """What the pump drives: a `StreamTranslator`, or a pass-lane watcher with the same face.
+
+    `feed` per network read, `close` at the end of the bytes, `fail` when the exchange broke;
+    each gives the bytes for the client. `error` is set when the reply ended as failed. `begun`
+    says that the backend has begun a reply (it named it, or something came of it): a failure
+    before that is an answer of its own, one after it belongs to the stream.
+    """
+
+    @property
+    def begun(self) -> bool: ...
+    @property
+    def ended(self) -> bool: ...
+    @property
+    def error(self) -> ProxyError | None: ...
+    @property
+    def usage(self) -> Usage | None: ...
+    def start(self) -> bytes: ...
+    def keepalive(self) -> bytes: ...
+    def feed(self, data: bytes, /) -> bytes: ...
+    def close(self) -> bytes: ...
+    def fail(self, error: ProxyError, /) -> bytes: ...

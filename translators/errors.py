@@ -6,9 +6,17 @@ place where backend statuses, codes and words become kinds, and kinds become sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from .error_bodies import Told, is_html, read_body, told_in
+from .redaction import redact
+from .retry_after import told_delay, worded_delay
+
+if TYPE_CHECKING:
+    from .profile import Profile
 
 Kind = Literal[
     "bad_request",
@@ -123,3 +131,278 @@ class ProxyError(Exception):
 def bad_request(message: str, param: str | None = None, code: str | None = None) -> ProxyError:
     """A fault of the client's request: 400 naming `param`."""
     return ProxyError("bad_request", message, param=param, code=code)
+
+
+def pointer_at(param: str) -> str:
+    """The JSON pointer for the `param` of an error, the way back from `param_at`."""
+    return "/" + re.sub(r"\[(\d+)\]", r"/\1", param).replace(".", "/")
+
+
+def param_at(pointer: str) -> str:
+    """The `param` of an error for a JSON pointer: `/input/0/content/1` is `input[0].content[1]`."""
+    steps = pointer.removeprefix("/").split("/")
+    return "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in steps).removeprefix(".")
+
+
+# --- a backend's words become a kind ---------------------------------------------------
+
+
+def _words(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+_WORDS: tuple[tuple[Kind, re.Pattern[str], tuple[int, ...]], ...] = (
+    (
+        "context_length",
+        _words(
+            r"context_length_exceeded",
+            r"exceed_context_size",  # llama.cpp
+            r"context[ _](?:length|window|size)",
+            r"prompt is too long",  # Anthropic
+            r"input is too long",  # Bedrock
+            r"too many (?:input )?tokens",
+            r"exceed\w* (?:the )?(?:max\w* )?(?:number of tokens|(?:model )?token limit|prompt length)",
+            r"token count .{0,40}exceeds",  # Google
+            r"model_max_prompt_tokens",
+        ),
+        (400, 413, 422, 500, 502),
+    ),
+    (
+        "quota",
+        _words(
+            r"insufficient_quota",
+            r"exceeded your current quota",
+            r"billing_(?:hard_limit|not_active)",
+            r"insufficient (?:credit|balance|funds)",
+            r"credit balance is too low",
+        ),
+        (400, 402, 403, 429),
+    ),
+    (
+        "rate_limit",
+        _words(
+            r"request_limit_exceeded",  # Databricks, met with status 400 too
+            r"rate_limit_(?:exceeded|error)",
+            r"rate[ -]limit(?:ed| exceeded| reached|$)",
+            r"exceeded .{0,80}rate limit",
+            r"too many requests",
+        ),
+        (400, 403, 500, 503),
+    ),
+    (
+        "content_filter",
+        _words(
+            r"content_filter",
+            r"content_policy",
+            r"content (?:management )?policy",
+            r"responsibleaipolicy",
+            r"prompt_blocked",
+            r"(?:blocked|flagged|rejected) .{0,60}(?:safety|moderation|content filter|guardrail)",
+        ),
+        (400, 403, 422),
+    ),
+    (
+        "overloaded",
+        _words(r"server_is_overloaded", r"overloaded", r"(?:over|at) capacity", r"server (?:is )?busy"),
+        (500, 502, 503, 529),
+    ),
+    (
+        "upstream_auth",
+        _words(
+            r"invalid_api_key",
+            r"authentication_error",
+            r"unauthenticated",
+            r"(?:incorrect|invalid) api key",
+            r"api key not valid",  # Google, with status 400
+        ),
+        (400,),
+    ),
+)
+"""Ordered, first match wins: words tell more than statuses (llama.cpp answers 500 to an
+overlong prompt), but only with the statuses they were met with, or inside a 200 reply."""
+
+_BY_STATUS: Mapping[int, Kind] = {
+    401: "upstream_auth",
+    402: "quota",
+    403: "forbidden",
+    404: "not_found",
+    408: "timeout",
+    413: "too_large",
+    415: "media_type",
+    429: "rate_limit",
+    504: "timeout",
+    529: "overloaded",
+}
+
+_REQUEST_FAULTS = frozenset({"bad_request", "context_length", "content_filter", "too_large", "media_type"})
+
+_BY_TYPE: Mapping[str, int] = {"invalid_request_error": 400, "invalid_argument": 400}
+"""Status that a type stands for, inside a reply that names none."""
+
+RETRY_DEFAULT_S = 2.0
+"""Retry-After of a 429 whose backend says nothing and whose rate window nobody knows."""
+
+
+def decode_error(
+    status: int,
+    body: bytes,
+    headers: Mapping[str, str],
+    profile: Profile,
+    now: float | None = None,
+    hide: Sequence[str] = (),
+) -> ProxyError:
+    """The error for an HTTP answer that is none of success.
+
+    `headers` have lower-case names; `now` (seconds since the epoch) is needed to read a
+    Retry-After date; `hide` are private strings (key, host) that the message may quote.
+    """
+    told = read_body(body)
+    kind = _kind(status, told, profile.errors.retry.codes)
+    if is_html(body) and status == 403:
+        kind = "upstream"  # a bot wall in front of the backend, not its own refusal
+    error = _error(kind, told, hide)
+    error.status = _status(kind, status)
+    error.message = error.message or f"The backend answered with status {status} and no explanation."
+    error.retry_after = _retry_after(error, body, headers, profile, now)
+    error.headers = {name: value for name, value in headers.items() if "ratelimit" in name}
+    return error
+
+
+def error_in(obj: Mapping[str, Any], hide: Sequence[str] = ()) -> ProxyError | None:
+    """The error inside an object of a 200 reply or stream, None when it is no error.
+
+    Before the first byte it is a 502, unless it blames the request: then 400.
+    """
+    told = told_in(dict(obj))
+    if told is None:
+        return None
+    status = told.status or _BY_TYPE.get((told.type or told.code or "").lower())
+    kind = _kind(status, told, ())
+    error = _error(kind, told, hide)
+    error.status = None if kind in _REQUEST_FAULTS else 502
+    error.message = error.message or "The backend reported an error without a message."
+    error.retry_after = worded_delay(told.message) if kind in ("rate_limit", "quota") else None
+    return error
+
+
+def responses_code(error: ProxyError) -> str:
+    """The code of `response.failed`, by what clients do with it.
+
+    Codex stops at context_length_exceeded, insufficient_quota and invalid_prompt, waits at
+    rate_limit_exceeded, and retries at server_error; any other code it retries too. The first
+    two are outside the SDK's enum, as in OpenAI's own streams; the SDK takes them.
+    """
+    if error.code in _RELAYED_CODES:
+        return error.code
+    if error.kind in _REQUEST_FAULTS or error.kind in ("not_found", "forbidden"):
+        return "context_length_exceeded" if error.kind == "context_length" else "invalid_prompt"
+    return {"quota": "insufficient_quota", "rate_limit": "rate_limit_exceeded"}.get(
+        error.kind, "server_error"
+    )
+
+
+def responses_error(error: ProxyError) -> dict[str, str]:
+    """`error` of a failed response: `{code, message}`; Codex reads the delay from the words."""
+    code, message = responses_code(error), error.message
+    if code == "rate_limit_exceeded" and error.retry_after is not None and worded_delay(message) is None:
+        message = f"{message.rstrip('. ')}. Please try again in {error.retry_after:g}s."
+    return {"code": code, "message": message}
+
+
+_RELAYED_CODES = frozenset(
+    {
+        *("server_error", "rate_limit_exceeded", "invalid_prompt", "data_residency_mismatch", "bio_policy"),
+        *("misalignment_policy_violation", "vector_store_timeout", "invalid_image", "invalid_image_format"),
+        *("invalid_base64_image", "invalid_image_url", "image_too_large", "image_too_small"),
+        *("image_parse_error", "image_content_policy_violation", "invalid_image_mode"),
+        *("image_file_too_large", "unsupported_image_media_type", "empty_image_file"),
+        *("failed_to_download_image", "image_file_not_found"),
+        *("context_length_exceeded", "insufficient_quota", "server_is_overloaded", "slow_down"),
+        *("usage_not_included", "cyber_policy"),
+    }
+)
+"""The SDK's `ResponseError.code` values, then those that Codex acts on besides."""
+
+
+def _kind(status: int | None, told: Told, retry_codes: Sequence[str]) -> Kind:
+    if any(told.code == code or told.message.startswith(code) for code in retry_codes):
+        return "rate_limit"
+    words = f"{told.code} {told.type} {told.message[:4000]}"
+    for kind, pattern, statuses in _WORDS:
+        if (status is None or status in statuses) and pattern.search(words):
+            return _worded(kind, told)
+    if status is None or status < 400 or status >= 499:
+        return _BY_STATUS.get(status or 0, "upstream")
+    return _BY_STATUS.get(status, "bad_request")
+
+
+def _worded(kind: Kind, told: Told) -> Kind:
+    """Google calls a rate limit a quota too; the delay it names tells them apart."""
+    transient = (
+        kind == "quota" and told.code != "insufficient_quota" and worded_delay(told.message) is not None
+    )
+    return "rate_limit" if transient else kind
+
+
+def _status(kind: Kind, status: int) -> int | None:
+    """The backend's own status where it is honest towards the client, else the kind's."""
+    if kind == "quota":
+        return 402 if status == 402 else None
+    if kind in ("bad_request", "timeout") and 400 <= status < 499:
+        return 400 if status == 422 else status
+    if kind in ("upstream", "timeout", "overloaded") and status in (500, 501, 502, 503, 504):
+        return status
+    return None
+
+
+def _error(kind: Kind, told: Told, hide: Sequence[str]) -> ProxyError:
+    error = ProxyError(kind, redact(told.message, hide), param=_label(told.param, hide))
+    if kind == "upstream_auth":
+        error.message = f"The backend refused the gateway's own key: {error.message or 'no reason given'}"
+        return error
+    if told.type and _PLAIN_TYPE.fullmatch(told.type):
+        error.type = told.type
+    if kind == "not_found" and _MODEL_MISSING.search(f"{told.code} {told.message[:4000]}"):
+        error.code = "model_not_found"
+    elif kind not in ("context_length", "content_filter", "rate_limit", "quota"):
+        error.code = _label(told.code, hide)
+    return error
+
+
+def conceal(error: ProxyError, private: Sequence[str]) -> ProxyError:
+    """The error with nothing of `private` in its words."""
+    if private:
+        error.message = redact(error.message, private)
+        error.code, error.param = _label(error.code, private), _label(error.param, private)
+    return error
+
+
+def _label(text: str | None, hide: Sequence[str]) -> str | None:
+    """A backend's `code` or `param`: words like its message, only short."""
+    return text and redact(text[:_LABEL_LENGTH], hide)
+
+
+_LABEL_LENGTH = 200
+
+
+_PLAIN_TYPE = re.compile(r"[a-z][a-z_]{2,40}")
+"""Types in OpenAI's manner are relayed; a Python class name (vLLM) is not."""
+
+_MODEL_MISSING = _words(
+    r"model_not_found",
+    r"endpoint_not_found",
+    r"resource_does_not_exist",
+    r"\b(?:model|endpoint)\b.{0,80}(?:not found|does not exist|not exist)",
+)
+
+
+def _retry_after(
+    error: ProxyError, body: bytes, headers: Mapping[str, str], profile: Profile, now: float | None
+) -> float | None:
+    """By header; for a 429 else by the words, else the backend's rate window, else a default."""
+    rules = profile.errors.retry
+    told = told_delay(headers, rules.after, now)
+    if told is not None or error.http_status != 429:
+        return told
+    worded = worded_delay(body.decode("utf-8", "replace"))
+    return worded if worded is not None else rules.window_s or RETRY_DEFAULT_S

@@ -3,39 +3,125 @@
 Lines end with LF, CRLF or CR, mixed as they come, and may be cut anywhere (also between CR
 and LF, also inside a UTF-8 character). Only those three end a line: U+2028, U+2029 and
 U+0085 are ordinary text inside JSON, which is why no text splitter of a library is used.
+
+A read costs its own length, however much of the event is there already: an event of megabytes
+in reads of a few bytes would otherwise be searched and copied again with each of them.
 """
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 _BOM = b"\xef\xbb\xbf"
+_BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+
+
+class _Unended:
+    """The beginning of an event whose blank line has not come."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def __bool__(self) -> bool:
+        return bool(self._bytes)
+
+    def join(self, data: bytes) -> bytes | None:
+        """All that is there with `data`; None, and `data` is kept, while there is no blank line."""
+        near = bytes(self._bytes[-3:]) + data
+        if b"\n\n" in near or (b"\r" in near and _BLANK_LINE.search(near)):
+            return self.take() + data
+        self._bytes += data
+        return None
+
+    def take(self) -> bytes:
+        held = bytes(self._bytes)
+        self._bytes.clear()
+        return held
+
+    def keep(self, data: bytes) -> None:
+        self._bytes += data
 
 
 class SseFramer:
     """Feed network reads; get the data payload of every event they complete."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = _Unended()
         self._begun = False
 
     def feed(self, data: bytes) -> list[bytes]:
         """Payloads of the events completed by this read; several `data:` lines join with LF."""
-        text = self._rest + data
         if not self._begun:
-            if len(text) < len(_BOM) and _BOM.startswith(text):
-                self._rest = text
+            data = self._rest.take() + data
+            if len(data) < len(_BOM) and _BOM.startswith(data):
+                self._rest.keep(data)
                 return []
-            text, self._begun = text.removeprefix(_BOM), True
+            data, self._begun = data.removeprefix(_BOM), True
+        text = self._rest.join(data) if self._rest else data
+        if text is None:
+            return []
         if b"\r" in text:
             held = text.endswith(b"\r")  # its LF may be in the next read
             text = _unix(text[:-1]) + b"\r" if held else _unix(text)
-        *blocks, self._rest = text.split(b"\n\n")
+        *blocks, rest = text.split(b"\n\n")
+        self._rest.keep(rest)
         return [payload for block in blocks if (payload := _payload(block)) is not None]
 
     def close(self) -> list[bytes]:
         """The last event, which its sender may have left without the blank line."""
-        rest, self._rest = _unix(self._rest), b""
-        payload = _payload(rest.rstrip(b"\n"))
+        payload = _payload(_unix(self._rest.take()).rstrip(b"\n"))
         return [] if payload is None else [payload]
+
+
+class FrameCutter:
+    """Feed network reads; get the events they complete whole and unchanged, blank line included.
+
+    For whoever forwards bytes: joined, the frames and the rest are what was fed.
+    """
+
+    def __init__(self) -> None:
+        self._rest = _Unended()
+
+    @property
+    def holding(self) -> bool:
+        """Whether an event has begun and not ended."""
+        return bool(self._rest)
+
+    def feed(self, data: bytes) -> list[bytes]:
+        text = self._rest.join(data) if self._rest else data
+        if text is None:
+            return []
+        if b"\r" in text:
+            return self._cut(text)
+        blocks = text.split(b"\n\n")
+        rest = blocks.pop()
+        if len(blocks) == 1 and not rest:
+            return [text]
+        self._rest.keep(rest)
+        return [block + b"\n\n" for block in blocks]
+
+    def close(self) -> bytes:
+        """What was left without a blank line."""
+        return self._rest.take()
+
+    def _cut(self, text: bytes) -> list[bytes]:
+        known = len(text) - text.endswith(b"\r")  # its LF may be in the next read
+        ends = [0, *(blank.end() for blank in _BLANK_LINE.finditer(text, 0, known))]
+        self._rest.keep(text[ends[-1] :])
+        return [text[start:end] for start, end in pairwise(ends)]
+
+
+def payload_of(frame: bytes) -> bytes | None:
+    """The data of one whole frame, None when it has none (a comment)."""
+    if (
+        frame.startswith(b"data: ")
+        and frame.endswith(b"\n\n")
+        and frame.count(b"\n") == 2
+        and b"\r" not in frame
+    ):
+        return frame[6:-2]
+    return _payload(_unix(frame.removeprefix(_BOM)).rstrip(b"\n"))
 
 
 def sse(data: bytes) -> bytes:

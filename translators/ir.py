@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, assert_never
 
 from .errors import ProxyError
 
@@ -219,6 +219,8 @@ class Call:
     stream: bool = False
     include_usage: bool = True
     """Whether the client wants usage in its stream (Chat: `stream_options.include_usage`)."""
+    places: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Parameters that the client said under another of their names: neutral name -> pointer."""
 
 
 # --- what a reply is made of -----------------------------------------------------------
@@ -254,7 +256,8 @@ class Opened:
     """A piece of output begins: text, refusal, raw reasoning, reasoning summary, or a call.
 
     `joins` says that it continues the item opened just before it, as a further part (a
-    refusal after text in one message; a second summary part of one reasoning item).
+    refusal after text in one message; a second summary part of one reasoning item). `id` is
+    the backend's own id of a reasoning item: what is sealed in it is bound to that id.
     """
 
     index: int
@@ -265,6 +268,7 @@ class Opened:
     namespace: str | None = None
     joins: bool = False
     phase: str | None = None
+    id: str = ""
 
 
 @dataclass(slots=True)
@@ -379,6 +383,7 @@ class Grammar:
                 return index in self._open
             case Finished():
                 return not self._open
+        assert_never(event)
 
     def _may_join(self, event: Opened) -> bool:
         last = self._last

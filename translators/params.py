@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .dialect import LossKind
-from .ir import Json, Shape
+from .ir import Call, Json, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ PARAMS: tuple[Param, ...] = (
     Param("reasoning_context", None, "reasoning.context", idle=("auto",)),
     Param("reasoning_mode", None, "reasoning.mode", idle=("standard",)),
     Param("verbosity", "verbosity", "text.verbosity"),
-    Param("format", "response_format", "text.format", "feature"),
+    Param("format", "response_format", "text.format", "feature", ({"type": "text"},)),
     # Contract: `true` is every wire's default and is never sent; `false` is.
     Param("parallel_tool_calls", "parallel_tool_calls", "parallel_tool_calls", idle=(True,)),
     Param("max_tool_calls", None, "max_tool_calls"),
@@ -86,7 +86,7 @@ BY_NAME = {param.name: param for param in PARAMS}
 
 
 def read_params(body: Json, shape: Shape) -> dict[str, Any]:
-    """The neutral parameters that a body of `shape` sets; `null` is the same as absent.
+    """The neutral parameters that a body of `shape` sets; `null` and `""` are the same as absent.
 
     `format` and `max_tokens` have more than one spelling; their shapes read them themselves.
     """
@@ -94,14 +94,24 @@ def read_params(body: Json, shape: Shape) -> dict[str, Any]:
     for param in PARAMS:
         path = param.path(shape)
         value = _dig(body, path) if path else None
-        if value is not None:
+        if value is not None and value != "":
             found[param.name] = value
     return found
 
 
 def idle(name: str, value: Any) -> bool:
     """Whether leaving `name` out says the same as sending `value`."""
-    return any(value == known and type(value) is type(known) for known in BY_NAME[name].idle)
+    return any(value == known and _alike(value, known) for known in BY_NAME[name].idle)
+
+
+def _alike(value: Any, known: Any) -> bool:
+    """`0` and `0.0` are one number; `0` and `False` are two things."""
+    return isinstance(value, bool) is isinstance(known, bool)
+
+
+def place_of(param: Param, call: Call) -> str:
+    """JSON pointer of the parameter in the client's body, by the name that the client used."""
+    return call.places.get(param.name) or param.pointer(call.shape)
 
 
 def known_keys(shape: Shape) -> Iterator[str]:

@@ -77,6 +77,7 @@ class RequestRules:
     max_body_bytes: int | None = None
     id_max_len: int | None = None
     learn_rejections: bool = True
+    """Leave out what a 400 or 422 of the backend names, ask again at once, and remember it for a day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ class CallIdRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageRules:
-    """What the backend takes as conversation; the keys describe the Chat wire."""
+    """What the backend takes as conversation; most keys describe the Chat wire."""
 
     developer: Literal["keep", "system", "user"] = "system"
     system: Literal["many", "merge_leading", "hoist_all"] = "merge_leading"
@@ -100,7 +101,12 @@ class MessageRules:
     trailing_assistant: Literal["keep", "drop"] = "keep"
     split_parallel_tool_results: bool = False
     remote_images: Literal["keep", "inline", "reject"] = "keep"
+    """Images by URL: sent on, fetched by the gateway and sent as `data:` URLs, or refused with a 400."""
     tool_call_id: CallIdRule = field(default_factory=CallIdRule)
+    assistant_parts: Literal["output", "input"] = "output"
+    """Responses wire: how parts of old answers are written (`output_text`, or `input_text`)."""
+    reasoning_items: Literal["keep", "drop"] = "keep"
+    """Responses wire: whether reasoning of earlier turns is given back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

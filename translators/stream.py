@@ -11,15 +11,14 @@ connection). Whatever comes after the end is ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-import orjson
-
 from .dialect import StreamDecoder, StreamEncoder
-from .errors import ProxyError
+from .errors import ProxyError, conceal
 from .framing import SseFramer
-from .ir import Event, Failed, Finished, Json, Usage
+from .ir import Event, Failed, Finished, Json, Started, Usage
+from .lenient import read_json
 
 
 class Restorer(Protocol):
@@ -32,11 +31,16 @@ class StreamTranslator:
     """Translate one reply stream; see the module's words."""
 
     def __init__(
-        self, decoder: StreamDecoder, encoder: StreamEncoder, restorer: Restorer | None = None
+        self,
+        decoder: StreamDecoder,
+        encoder: StreamEncoder,
+        restorer: Restorer | None = None,
+        private: Sequence[str] = (),
     ) -> None:
         self._framer = SseFramer()
         self._decoder, self._encoder, self._restorer = decoder, encoder, restorer
-        self.ended = False
+        self._private = private
+        self.begun = self.ended = False
         self.error: ProxyError | None = None
         """The failure the reply ended with, None while it runs and when it ended well."""
         self.bad_frames = 0
@@ -66,10 +70,25 @@ class StreamTranslator:
         self._put(self._decoder.close(), out)
         return b"".join(out)
 
-    def fail(self, error: ProxyError) -> bytes:
-        """End the reply as failed; without effect when it has ended already."""
+    def take(self, events: Iterable[Event]) -> bytes:
+        """Events that came as no stream: a whole reply, for a client that asked for a stream."""
         out: list[bytes] = []
-        self._put((Failed(error),), out)
+        self._put(events, out)
+        return b"".join(out)
+
+    def body(self) -> Json:
+        """The reply as one body, for a client that asked for no stream; call it after the end."""
+        return self._encoder.body()
+
+    def fail(self, error: ProxyError) -> bytes:
+        """End the reply as failed; without effect when it has ended already.
+
+        It has ended well where the backend had told its end, and only its bytes broke off.
+        """
+        out: list[bytes] = []
+        last = list(self._decoder.close())
+        told = any(isinstance(event, Finished) for event in last)
+        self._put(last if told else (Failed(error),), out)
         return b"".join(out)
 
     def _take(self, payload: bytes, out: list[bytes]) -> None:
@@ -83,11 +102,7 @@ class StreamTranslator:
 
     def _objects(self, payload: bytes) -> Iterator[Json]:
         """The objects of a frame: one, or those of a list (Google's error bodies)."""
-        try:
-            value = orjson.loads(payload)
-        except orjson.JSONDecodeError:
-            self.bad_frames += 1
-            return
+        value, _ = read_json(payload)
         if isinstance(value, dict):
             yield value
         elif isinstance(value, list):
@@ -102,7 +117,9 @@ class StreamTranslator:
                 if self.ended:
                     return
                 if isinstance(each, Failed):
-                    self.ended, self.error = True, each.error
+                    self.ended, self.error = True, conceal(each.error, self._private)
+                elif isinstance(each, Started):
+                    self.begun = True
                 elif isinstance(each, Finished):
                     self.ended = True
                 out.append(self._encoder.feed(each))

@@ -6,15 +6,16 @@ reply -> decoder -> events -> RestoreTools -> encoder -> client bytes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .dialect import BackendDialect, ClientDialect, Encoded, ReplyContext
-from .errors import ProxyError
+from .errors import bad_request, param_at
 from .ir import Call, Failed, Json, Usage
+from .params import BY_NAME
 from .profile import Profile
-from .stream import Restorer, StreamTranslator
-from .tools import RestoreTools, lower_tools
+from .stream import StreamTranslator
+from .tools import Original, RestoreTools, lower_tools
 
 
 @dataclass(slots=True)
@@ -26,25 +27,30 @@ class Translation:
     client: ClientDialect
     backend: BackendDialect
     profile: Profile
-    restorer: Restorer | None
+    names: Mapping[str, Original]
 
     def stream(self, context: ReplyContext) -> StreamTranslator:
         """A translator for one streamed reply."""
         decoder = self.backend.decoder(self.profile)
-        return StreamTranslator(decoder, self.client.encoder(self.call, context), self.restorer)
+        encoder = self.client.encoder(self.call, context)
+        return StreamTranslator(decoder, encoder, self._restorer(), context.private)
 
     def reply(self, body: Json, context: ReplyContext) -> tuple[Json, Usage | None]:
         """The client's body for a non-streamed reply: the fold of the events of its stream.
 
         Raises the `ProxyError` that the reply carries, if it carries one.
         """
-        encoder = self.client.encoder(self.call, context)
+        encoder, restorer = self.client.encoder(self.call, context), self._restorer()
         for event in self.backend.decode_reply(body, self.profile):
-            for each in (event,) if self.restorer is None else self.restorer.feed(event):
+            for each in (event,) if restorer is None else restorer.feed(event):
                 if isinstance(each, Failed):
                     raise each.error
                 encoder.feed(each)
         return encoder.body(), encoder.usage
+
+    def _restorer(self) -> RestoreTools | None:
+        """One for each reply: it holds what the reply has not finished saying."""
+        return RestoreTools(self.names) if self.names else None
 
 
 def translate_request(
@@ -54,21 +60,23 @@ def translate_request(
 
     `call` is the client's as decoded; each target of a fallback chain gets its own translation.
     """
-    lowered = lower_tools(call, profile)
+    if call.params.get("n", 1) != 1:
+        # The neutral model has one choice; asking for more and giving one would be a silent loss.
+        raise bad_request("`n` must be 1 here: the reply has to be translated, which gives one choice.", "n")
+    if backend.name != call.shape:
+        _check_format(call)
+    lowered = lower_tools(call, profile, backend.name)
     encoded = backend.encode_request(lowered.call, profile)
     encoded.losses[:0] = lowered.losses
     encoded.repairs += lowered.repairs
-    restorer = RestoreTools(lowered.names) if lowered.names else None
-    return Translation(lowered.call, encoded, client, backend, profile, restorer)
+    return Translation(lowered.call, encoded, client, backend, profile, lowered.names)
 
 
-def fold(translator: StreamTranslator, chunks: Iterable[bytes]) -> None:
-    """Feed a whole stream to a translator whose encoder then holds the body; raises its error."""
-    for chunk in chunks:
-        translator.feed(chunk)
-    translator.close()
-    if translator.error is not None:
-        raise translator.error
-
-
-__all__ = ["ProxyError", "Translation", "fold", "translate_request"]
+def _check_format(call: Call) -> None:
+    """An output format only its own wire knows (vLLM's `grammar`, ...) is a constraint lost, so a 400."""
+    kind = call.params.get("format", {}).get("type", "text")
+    if kind not in ("text", "json_object", "json_schema"):
+        at = param_at(BY_NAME["format"].pointer(call.shape))
+        raise bad_request(
+            f"`{at}`: {kind!r} cannot be said to this backend; use json_schema or json_object.", at
+        )

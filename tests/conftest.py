@@ -1,0 +1,55 @@
+"""What every test may use: scripted backends and real gateway processes, all on 127.0.0.1.
+
+Hypothesis has two profiles: `dev` (default) is quick, `ci` looks longer; HYPOTHESIS_PROFILE chooses.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.backends.gateway import Gateway, config_text
+from tests.backends.scripted import ScriptedBackend
+
+for _name, _examples in {"dev": 60, "ci": 1000}.items():
+    settings.register_profile(
+        _name, max_examples=_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedBackend]:
+    """A backend that answers by the book until the test says otherwise."""
+    with ScriptedBackend() as backend:
+        yield backend
+
+
+StartGateway = Callable[..., Gateway]
+
+
+@pytest.fixture
+def start_gateway(tmp_path: Path) -> Iterator[StartGateway]:
+    """`start_gateway(providers, aliases=..., server=..., env=...)`: a running Dragoman process."""
+    with ExitStack() as stack:
+        count = 0
+
+        def start(
+            providers: Sequence[Mapping[str, Any]],
+            *,
+            env: Mapping[str, str] | None = None,
+            **config: Any,
+        ) -> Gateway:
+            nonlocal count
+            count += 1
+            folder = tmp_path / f"gateway{count}"
+            folder.mkdir()
+            return stack.enter_context(Gateway(folder, config_text(providers, **config), env=env))
+
+        yield start

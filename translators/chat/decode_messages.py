@@ -1,0 +1,215 @@
+"""Chat messages, read into items.
+
+One assistant message gives up to three kinds of items, in this order: its reasoning, its text,
+its calls. The answers to the old `function_call` have no id; they are paired by name with the
+last unanswered call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from ..errors import bad_request, param_at
+from ..ir import Item, Json, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolKind, ToolResult
+from .annotations import from_chat
+from .content import string
+from .decode_content import decode_content
+
+_REASONING_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
+"""Parts that Databricks, Mistral and Anthropic layers put into assistant content."""
+
+_ASSISTANT_KEYS = frozenset(
+    {
+        *("role", "content", "name", "refusal", "annotations", "tool_calls", "function_call"),
+        *("reasoning", "reasoning_content", "reasoning_text", "reasoning_details"),
+    }
+)
+
+
+def decode_messages(messages: Any, new_id: Callable[[str], str]) -> tuple[Item, ...]:
+    """Items of the conversation; raises `ProxyError` naming the message that cannot be read."""
+    if not isinstance(messages, list) or not messages:
+        raise bad_request("`messages` is required and must be a list of at least one message.", "messages")
+    reader = _Reader(new_id)
+    return tuple(item for i, raw in enumerate(messages) for item in reader.read(raw, f"/messages/{i}"))
+
+
+class _Reader:
+    """Remembers the calls seen so far, because results name them by id or only by name."""
+
+    def __init__(self, new_id: Callable[[str], str]) -> None:
+        self._new_id = new_id
+        self._kinds: dict[str, ToolKind] = {}
+        self._unanswered: dict[str, str] = {}
+        """Name of an old-style function call -> the id minted for it."""
+
+    def read(self, raw: Any, at: str) -> list[Item]:
+        if not isinstance(raw, dict):
+            raise bad_request(f"`{param_at(at)}` must be an object.", param_at(at))
+        match raw.get("role"):
+            case "system" | "developer" | "user":
+                return [_plain(raw, at)]
+            case "assistant":
+                return self._assistant(raw, at)
+            case "tool" | "function":
+                return [self._result(raw, at)]
+            case _:
+                param = param_at(f"{at}/role")
+                words = "developer, system, user, assistant, tool or function"
+                raise bad_request(f"`{param}` must be {words}.", param)
+
+    def _assistant(self, raw: Json, at: str) -> list[Item]:
+        thoughts, content = _take_thoughts(raw, at)
+        calls = self._calls(raw, at)
+        message = _assistant_message(raw, content, at)
+        if calls and not (message.parts or message.extra or message.name):
+            return [*thoughts, *calls]
+        return [*thoughts, message, *calls]
+
+    def _calls(self, raw: Json, at: str) -> list[ToolCall]:
+        listed = raw.get("tool_calls") or []
+        if not isinstance(listed, list):
+            raise bad_request(f"`{param_at(at)}.tool_calls` must be a list.", f"{param_at(at)}.tool_calls")
+        calls = [self._call(entry, f"{at}/tool_calls/{i}") for i, entry in enumerate(listed)]
+        if raw.get("function_call") is not None:
+            call = self._call({"function": raw["function_call"]}, f"{at}/function_call")
+            self._unanswered[call.name] = call.call_id
+            calls.append(call)
+        return calls
+
+    def _call(self, raw: Any, at: str) -> ToolCall:
+        param = param_at(at)
+        if not isinstance(raw, dict):
+            raise bad_request(f"`{param}` must be an object.", param)
+        kind: ToolKind = "custom" if raw.get("type") == "custom" or "custom" in raw else "function"
+        spec = raw.get(kind, raw)
+        name = spec.get("name") if isinstance(spec, dict) else None
+        if not isinstance(name, str) or not name:
+            raise bad_request(f"`{param}.{kind}.name` is required.", f"{param}.{kind}.name")
+        call_id = raw.get("id")
+        call_id = call_id if isinstance(call_id, str) and call_id else self._new_id("call_")
+        self._kinds[call_id] = kind
+        known = ("id", "type", "index", kind, *(("name", "arguments", "input") if spec is raw else ()))
+        return ToolCall(
+            call_id=call_id,
+            name=name,
+            arguments=_arguments(spec.get("input" if kind == "custom" else "arguments")),
+            kind=kind,
+            at=at,
+            extra=_rest(raw, known),
+        )
+
+    def _result(self, raw: Json, at: str) -> ToolResult:
+        name = raw.get("name")
+        name = name if isinstance(name, str) and name else None
+        call_id = raw.get("tool_call_id")
+        if raw["role"] == "function" and name is not None:
+            call_id = self._unanswered.pop(name, "")
+        call_id = call_id if isinstance(call_id, str) else ""
+        return ToolResult(
+            call_id=call_id,
+            parts=decode_content(raw.get("content"), f"{at}/content"),
+            kind=self._kinds.get(call_id, "function"),
+            name=name,
+            at=at,
+            extra=_rest(raw, ("role", "content", "name", "tool_call_id")),
+        )
+
+
+def _plain(raw: Json, at: str) -> Message:
+    return Message(
+        role=raw["role"],
+        parts=decode_content(raw.get("content"), f"{at}/content"),
+        name=_name(raw),
+        at=at,
+        extra=_rest(raw, ("role", "content", "name")),
+    )
+
+
+def _assistant_message(raw: Json, content: Any, at: str) -> Message:
+    parts = decode_content(content, f"{at}/content")
+    if isinstance(raw.get("refusal"), str) and raw["refusal"]:
+        parts = (*parts, Refusal(raw["refusal"]))
+    return Message(
+        role="assistant",
+        parts=_cited(parts, raw.get("annotations")),
+        name=_name(raw),
+        at=at,
+        extra=_rest(raw, _ASSISTANT_KEYS),
+    )
+
+
+def _cited(parts: tuple[Part, ...], annotations: Any) -> tuple[Part, ...]:
+    """A message's citations belong to its text; their offsets count from its first character."""
+    known = [from_chat(raw) for raw in annotations] if isinstance(annotations, list) else []
+    cited = tuple(annotation for annotation in known if annotation is not None)
+    for i, part in enumerate(parts):
+        if cited and isinstance(part, Text):
+            return (*parts[:i], replace(part, annotations=cited), *parts[i + 1 :])
+    return parts
+
+
+def _take_thoughts(raw: Json, at: str) -> tuple[list[Reasoning], Any]:
+    """The reasoning of an assistant message, and its content without reasoning parts.
+
+    Vendors differ in the field's name; the same text under two names is one thought.
+    """
+    thoughts, content = _part_thoughts(raw.get("content"), f"{at}/content")
+    texts: dict[str, str] = {}
+    for key in ("reasoning_content", "reasoning", "reasoning_text"):
+        text = raw.get(key)
+        if isinstance(text, str) and text.strip():
+            texts.setdefault(text, f"{at}/{key}")
+    details = raw.get("reasoning_details")
+    extra = {"reasoning_details": details} if isinstance(details, list) and details else {}
+    fields = [Reasoning(summary=(text,), at=place) for text, place in texts.items()]
+    if extra:
+        first = fields[0] if fields else Reasoning(at=f"{at}/reasoning_details")
+        fields = [replace(first, extra=extra), *fields[1:]]
+    return [*thoughts, *fields], content
+
+
+def _part_thoughts(content: Any, at: str) -> tuple[list[Reasoning], Any]:
+    if not isinstance(content, list):
+        return [], content
+    thoughts, rest = [], []
+    for i, part in enumerate(content):
+        if isinstance(part, dict) and string(part.get("type")) in _REASONING_PARTS:
+            thoughts.append(_part_thought(part, f"{at}/{i}"))
+        else:
+            rest.append(part)
+    return thoughts, rest
+
+
+def _part_thought(part: Json, at: str) -> Reasoning:
+    """`{summary: [{text, signature}]}`, `{thinking: text or [{text}], signature}` or `{data}`."""
+    found = part.get("summary") or part.get("thinking") or part.get("text") or []
+    pieces = [{"text": found}] if isinstance(found, str) else found
+    pieces = [piece for piece in pieces if isinstance(piece, dict)] if isinstance(pieces, list) else []
+    texts = tuple(piece["text"] for piece in pieces if isinstance(piece.get("text"), str))
+    seals = (holder.get(key) for holder in (part, *pieces) for key in ("signature", "data"))
+    return Reasoning(
+        summary=texts,
+        sealed=next((seal for seal in seals if isinstance(seal, str) and seal), None),
+        at=at,
+    )
+
+
+def _arguments(value: Any) -> str:
+    """Some servers and clients keep arguments as an object: its compact JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _name(raw: Json) -> str | None:
+    name = raw.get("name")
+    return name if isinstance(name, str) and name else None
+
+
+def _rest(raw: Json, known: Any) -> Json:
+    return {key: value for key, value in raw.items() if key not in known and value is not None}

@@ -1,0 +1,152 @@
+"""Items into Chat messages.
+
+An assistant turn is one message: its text and its calls, whatever their order in the items
+(Codex: call, text, result), with the reasoning before them. Results follow as tool messages.
+Ids, phases and statuses of items have no place here and mean nothing to the model.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ..dialect import Loss
+from ..ir import AdditionalTools, Call, Item, Json, Message, Opaque, Reasoning, ToolCall, ToolResult
+from ..profile import Profile
+from .content import joined
+from .encode_parts import content_of
+
+
+class Conversation:
+    """The messages of one call; `at` gives each message's place in the client's body, by `id()`."""
+
+    def __init__(self, call: Call, profile: Profile) -> None:
+        self.messages: list[Json] = []
+        self.losses: list[Loss] = []
+        self.at: dict[int, str] = {}
+        self._own = call.shape == "chat"
+        self._replays = profile.reasoning.replay != "never"
+        self._thoughts: list[Reasoning] = []
+        self._called = {item.call_id for item in call.items if isinstance(item, ToolCall)}
+        for item in call.items:
+            self._add(item)
+        self._forget_thoughts("nothing follows it")
+
+    def _add(self, item: Item) -> None:
+        match item:
+            case Message(role="assistant"):
+                self._assistant(item)
+            case Message():
+                self._put(self._message(item), item.at)
+            case Reasoning():
+                self._reasoning(item)
+            case ToolCall():
+                self._call(item)
+            case ToolResult():
+                self._put(self._result(item), item.at)
+            case AdditionalTools():
+                pass  # its tools are in the list of tools by now
+            case Opaque():
+                self._opaque(item)
+            case _:
+                assert_never(item)
+
+    def _put(self, message: Json, at: str) -> None:
+        self._forget_thoughts("no answer follows it")
+        self.messages.append(message)
+        self.at[id(message)] = at
+
+    def _message(self, item: Message) -> Json:
+        message: Json = {"role": item.role, "content": content_of(item.parts, f"{item.at}/content")}
+        if item.name:
+            message["name"] = item.name
+        return {**message, **item.extra} if self._own else message
+
+    # --- assistant turns -----------------------------------------------------------
+
+    def _assistant(self, item: Message) -> None:
+        """A message of its own, unless it comes after calls that no result has answered yet."""
+        message = self._message(item)
+        last = self._open_turn()
+        if last is None or "tool_calls" not in last:
+            self._turn(message, item.at)
+        else:
+            last["content"] = joined(last["content"], message["content"])
+            self._attach(last)
+
+    def _call(self, item: ToolCall) -> None:
+        turn = self._open_turn()
+        if turn is None:
+            turn = self._turn({"role": "assistant", "content": None}, item.at)
+        else:
+            self._attach(turn)
+        turn["content"] = turn["content"] or None
+        turn.setdefault("tool_calls", []).append(_call(item, self._own))
+
+    def _open_turn(self) -> Json | None:
+        """The assistant message that ends the list so far."""
+        last = self.messages[-1] if self.messages else None
+        return last if last is not None and last.get("role") == "assistant" else None
+
+    def _turn(self, message: Json, at: str) -> Json:
+        self.messages.append(message)
+        self.at[id(message)] = at
+        self._attach(message)
+        return message
+
+    # --- reasoning -----------------------------------------------------------------
+
+    def _reasoning(self, item: Reasoning) -> None:
+        if not self._replays:
+            self._lose(item, "this backend does not take the reasoning of earlier turns back")
+        else:
+            self._thoughts.append(item)
+
+    def _attach(self, turn: Json) -> None:
+        """The reasoning before this turn, in the form `edit_replay` reads."""
+        for item in self._thoughts:
+            words = "\n\n".join(item.content or item.summary)
+            details = item.extra.get("reasoning_details") if self._own else None
+            if words:
+                turn["reasoning_content"] = joined(turn.get("reasoning_content"), words)
+            if isinstance(details, list):
+                turn["reasoning_details"] = [*turn.get("reasoning_details", ()), *details]
+            if not words and details is None:
+                self._lose(item, "reasoning that only its maker can read")
+        self._thoughts.clear()
+
+    def _forget_thoughts(self, reason: str) -> None:
+        for item in self._thoughts:
+            self._lose(item, reason)
+        self._thoughts.clear()
+
+    def _lose(self, item: Reasoning, reason: str) -> None:
+        if item.summary or item.content or item.sealed or item.extra.get("reasoning_details"):
+            self.losses.append(Loss(item.at, reason, "bookkeeping"))
+
+    # --- the rest ------------------------------------------------------------------
+
+    def _result(self, item: ToolResult) -> Json:
+        """The name is told where it is all there is, or where the client told it in this shape."""
+        content = content_of(item.parts, f"{item.at}/{'content' if self._own else 'output'}", "\n")
+        message: Json = {"role": "tool", "tool_call_id": item.call_id, "content": content}
+        if item.name and (self._own or item.call_id not in self._called):
+            message["name"] = item.name
+        return {**message, **item.extra} if self._own else message
+
+    def _opaque(self, item: Opaque) -> None:
+        if self._own and item.shape == "chat":
+            self._put(item.raw, item.at)
+        else:
+            reason = f"an item of type {item.type} means nothing to this backend"
+            self.losses.append(Loss(item.at, reason, "bookkeeping"))
+
+
+def _call(item: ToolCall, own: bool) -> Json:
+    if item.kind == "custom":
+        kind, written = "custom", {"name": item.name, "input": item.arguments}
+    else:
+        # No JSON at all is what many clients record for a call without arguments.
+        arguments = item.arguments if item.arguments.strip() else "{}"
+        kind, written = "function", {"name": item.name, "arguments": arguments}
+    call = {"id": item.call_id, "type": kind, kind: written}
+    return {**call, **item.extra} if own else call

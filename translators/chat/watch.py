@@ -1,0 +1,385 @@
+"""The watcher of the pass lane: Chat bytes forwarded, only odd frames rewritten.
+
+Frames are cut whole, so that nothing of ours ever lands inside one. The first ordinary text
+chunk teaches what a chunk of this stream looks like around its text: later frames with the
+same bytes there, and no quote or escape end between, need no look. All others are parsed and
+mended if they must be (`tidy.py`). Frames of a tool call that is not whole yet are held, a
+frame or two, until it is known whether the client may have them as they are.
+
+An exact backend is not mended: only the end is watched, and the usage chunk filtered.
+"""
+
+from __future__ import annotations
+
+import re
+
+import orjson
+
+from ..dialect import ReplyContext
+from ..errors import ProxyError, conceal
+from ..framing import FrameCutter, payload_of, sse
+from ..ir import Json, Usage
+from ..lenient import has_whole_characters, read_json
+from ..profile import Profile
+from ..timestamps import whole_seconds
+from ..toolcalls import Piece, StreamedCall, ToolCallAssembler
+from ..usage import read_chat_usage
+from .decoder import first_choice
+from .finish import (
+    chat_reason,
+    cut_short,
+    failure_in,
+    nameless_call,
+    read_finish,
+    settle_finish,
+    stopped_by_failure,
+)
+from .tidy import call_delta, tidy_choices, tidy_message, tidy_reply, tidy_usage
+
+__all__ = ["ChatWatcher", "tidy_reply"]
+
+_OBJECT = "chat.completion.chunk"
+_DONE = b"data: [DONE]\n\n"
+_STRING_BODY = re.compile(rb'[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*')
+_LESSONS = 64
+"""Lessons in a row that served no frame: a stream that changes all the time is parsed instead."""
+
+
+class _Choice:
+    """What is known of one choice (n > 1 streams several)."""
+
+    def __init__(self) -> None:
+        self.calls = ToolCallAssembler()
+        self.pieces: list[Piece] = []
+        self.finished = self.begun = self.in_messages = False
+
+
+class ChatWatcher:
+    """One stream; implements `dialect.ReplyStream`."""
+
+    def __init__(self, profile: Profile, context: ReplyContext) -> None:
+        self.begun = self.ended = False
+        self.error: ProxyError | None = None
+        self.usage: Usage | None = None
+        self._profile, self._context = profile, context
+        self._exact, self._hide_usage = profile.answer.exact, not context.include_usage
+        self._cutter = FrameCutter()
+        self._choices: dict[int, _Choice] = {}
+        self._held: list[tuple[bytes, Json, bool]] = []
+        self._id = self._model = ""
+        self._before, self._after, self._lessons = b"\0", b"", 0
+        self._call: tuple[_Choice, StreamedCall] | None = None
+
+    def start(self) -> bytes:
+        return b""
+
+    def keepalive(self) -> bytes:
+        return b"" if self.ended else b": keep-alive\n\n"
+
+    def feed(self, data: bytes) -> bytes:
+        frames = self._cutter.feed(data)
+        if len(frames) == 1 and self._ordinary(frames[0]):
+            return frames[0]
+        out: list[bytes] = []
+        for frame in frames:
+            if self._ordinary(frame):
+                out.append(frame)
+            else:
+                self._look(frame, out)
+        return b"".join(out)
+
+    def close(self) -> bytes:
+        """End of the bytes: a reply that had finished gets its `[DONE]`, any other an error."""
+        out: list[bytes] = []
+        if rest := self._cutter.close().rstrip(b"\r\n"):
+            self._look(rest + b"\n\n", out)
+        self._break_off(cut_short("reply" if self._choices else ""), out)
+        return b"".join(out)
+
+    def fail(self, error: ProxyError) -> bytes:
+        out: list[bytes] = []
+        self._break_off(error, out)
+        return b"".join(out)
+
+    def _break_off(self, error: ProxyError, out: list[bytes]) -> None:
+        """No more bytes: the end of a reply that had finished, the failure of any other."""
+        if self.ended:
+            return
+        if self._choices and all(choice.finished for choice in self._choices.values()):
+            self._release(out)
+            self.ended = True
+            out.append(_DONE)
+        else:
+            self._fail(error, out)
+
+    # --- the short way -----------------------------------------------------------------
+
+    def _ordinary(self, frame: bytes) -> bool:
+        """Whether the frame differs from a known good one in nothing but the text it brings."""
+        if self._held or self.ended:
+            return False
+        if self._exact:
+            usual = b'"finish_reason":null' in frame and b'"usage":{' not in frame
+            return usual and bool(self._choices) and b'"error":' not in frame
+        if not frame.startswith(self._before) or not frame.endswith(self._after):
+            return False
+        start, end = len(self._before), len(frame) - len(self._after)
+        escaped = frame.find(b'"', start, end) >= 0 or frame.find(b"\\", start, end) >= 0
+        if start > end or (escaped and _STRING_BODY.fullmatch(frame, start, end) is None):
+            return False
+        if not has_whole_characters(frame):
+            return False
+        self._lessons = 0
+        return self._call is None or self._more_of_call(frame[start - 1 : end + 1])
+
+    def _more_of_call(self, quoted: bytes) -> bool:
+        """An ordinary piece of the call that was learned, noted; False: it needs a look."""
+        try:
+            text: str = orjson.loads(quoted)
+        except orjson.JSONDecodeError:
+            return False
+        if self._call is None or text[:1] in ("", "{"):
+            return False
+        known, call = self._call
+        known.calls.grow(call, text)
+        return True
+
+    def _learn(self, frame: bytes, name: str) -> bool:
+        """Take a good frame whose text stands once under `name` as the pattern of the next ones."""
+        mark = orjson.dumps(name) + b":"
+        if self._lessons >= _LESSONS or frame.count(mark) != 1 or not frame.endswith(b"\n\n"):
+            return False
+        start = frame.index(b'"', frame.index(mark) + len(mark)) + 1
+        text = _STRING_BODY.match(frame, start)
+        end = text.end() if text else start
+        self._before, self._after, self._call = frame[:start], frame[end:], None
+        self._lessons += 1
+        return True
+
+    def _learn_text(self, frame: bytes, delta: Json) -> None:
+        names = [name for name, value in delta.items() if value and name != "role"]
+        if len(names) == 1 and isinstance(delta[names[0]], str):
+            self._learn(frame, names[0])
+
+    def _learn_call(self, frame: bytes, choice: Json) -> None:
+        """The pattern of a piece of arguments, which the assembler must still be told of."""
+        known, entries = self._choices[choice["index"]], choice["delta"]["tool_calls"]
+        if len(entries) != 1 or len(known.pieces) != 1:
+            return
+        call, opens, text, extra = known.pieces[0]
+        if text and not opens and not extra and self._learn(frame, "arguments"):
+            self._call = (known, call)
+
+    # --- one frame ---------------------------------------------------------------------
+
+    def _look(self, frame: bytes, out: list[bytes]) -> None:
+        if self.ended:
+            return
+        data = payload_of(frame)
+        if data is None:
+            out.append(frame)
+        elif data.strip() == b"[DONE]":
+            self._finish(out)
+        else:
+            objects, mend = _objects(data)
+            for obj in objects:
+                self._take(obj, sse(orjson.dumps(obj)) if mend else frame, out)
+
+    def _take(self, obj: Json, frame: bytes, out: list[bytes]) -> None:
+        if self.ended:
+            return
+        choice = first_choice(obj.get("choices"))
+        error = failure_in(obj, choice)
+        if error is not None:
+            self._fail(error, out)
+            return
+        self.begun = self.begun or choice is not None or bool(obj.get("id"))
+        if self._exact:
+            self._note(obj, frame, out)
+        else:
+            self._tidy(obj, frame, out)
+
+    def _note(self, obj: Json, frame: bytes, out: list[bytes]) -> None:
+        """An exact backend's chunk: remembered, not touched."""
+        self.usage = read_chat_usage(obj.get("usage")) or self.usage
+        told = obj.get("choices")
+        choices = [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+        for choice in choices:
+            index = choice.get("index")
+            known = self._choices.setdefault(index if isinstance(index, int) else 0, _Choice())
+            known.finished = known.finished or bool(choice.get("finish_reason"))
+        if choices or not self._hide_usage:
+            out.append(frame)
+
+    def _tidy(self, obj: Json, frame: bytes, out: list[bytes]) -> None:
+        listed = isinstance(obj.get("choices"), list)
+        changed = tidy_choices(obj)
+        usage, mended = tidy_usage(obj, self._profile)
+        self.usage = usage or self.usage
+        choices: list[Json] = obj["choices"]
+        if not choices and (self._hide_usage or not (listed or usage)):
+            return  # usage nobody asked for, or no chunk at all but a sign of life
+        changed = self._tidy_head(obj) | mended | changed
+        calling = False
+        for choice in choices:
+            known = self._choices.setdefault(choice["index"], _Choice())
+            changed |= self._tidy_delta(choice, known)
+            calling |= self._collect(choice, known)
+            changed |= self._tidy_finish(choice, known, out)
+            if self.ended:
+                return
+        if calling:
+            self._held.append((frame, obj, changed))
+            if any(known.calls.waiting for known in self._choices.values()):
+                return
+        self._release(out)
+        if not calling:
+            out.append(sse(orjson.dumps(obj)) if changed else frame)
+            if len(choices) == 1 and not (changed or usage or choices[0].get("finish_reason")):
+                self._learn_text(frame, choices[0]["delta"])
+
+    def _tidy_head(self, obj: Json) -> bool:
+        """The keys that every chunk has; one id and one object type all along."""
+        told, created = obj.get("id"), obj.get("created")
+        if not self._id:
+            self._id = told if isinstance(told, str) and told else self._context.new_id("chatcmpl-")
+        if not self._model:
+            model = obj.get("model")
+            self._model = model if isinstance(model, str) and model else self._context.model
+        if (
+            told == self._id
+            and type(created) is int
+            and obj.get("object") == _OBJECT
+            and isinstance(obj.get("model"), str)
+        ):
+            return False
+        if type(created) is not int:
+            obj["created"] = whole_seconds(created) or self._context.created
+        if not isinstance(obj.get("model"), str):
+            obj["model"] = self._model
+        obj |= {"id": self._id, "object": _OBJECT}
+        return True
+
+    def _tidy_delta(self, choice: Json, known: _Choice) -> bool:
+        delta, changed = choice.get("delta"), False
+        if not isinstance(delta, dict) or "message" in choice:
+            message = choice.pop("message", None)
+            if not delta and isinstance(message, dict) and (known.in_messages or not known.begun):
+                delta, known.in_messages = message, True
+            choice["delta"] = delta = delta if isinstance(delta, dict) else {}
+            changed = True
+        known.begun = known.begun or bool(delta.get("content") or delta.get("tool_calls"))
+        return tidy_message(delta, self._profile) or changed
+
+    def _tidy_finish(self, choice: Json, known: _Choice, out: list[bytes]) -> bool:
+        told = choice.get("finish_reason")
+        if told is None:
+            return False
+        finish = read_finish(told, self._profile.answer.finish_map)
+        if finish == "failed":
+            self._fail(stopped_by_failure(told), out)
+            return True
+        if finish is None or known.finished:
+            choice["finish_reason"] = None
+            return True
+        known.finished = True
+        known.pieces += known.calls.settle()
+        if known.calls.nameless():
+            self._fail(nameless_call(), out)
+        implied = self._profile.answer.tool_calls_imply_finish
+        choice["finish_reason"] = chat_reason(told, finish, bool(known.calls.calls), implied)
+        return bool(choice["finish_reason"] != told)
+
+    # --- tool calls --------------------------------------------------------------------
+
+    def _collect(self, choice: Json, known: _Choice) -> bool:
+        """Feed the assembler; whether the choice brings anything of a call."""
+        entries = choice["delta"].get("tool_calls")
+        if not entries:
+            return False
+        if not isinstance(entries, list):
+            entries, known.calls.clean = [entries], False
+        known.pieces += known.calls.feed(entries)
+        return True
+
+    def _release(self, out: list[bytes]) -> None:
+        """Let the held frames go: as they are, or the same written anew."""
+        if not self._held:
+            return
+        for known in self._choices.values():
+            known.pieces += known.calls.settle()
+        clean = all(known.calls.clean for known in self._choices.values())
+        if clean and not any(changed for _, _, changed in self._held):
+            out += [frame for frame, _, _ in self._held]
+            frame, obj, _ = self._held[0]
+            if len(self._held) == len(obj["choices"]) == 1 and not obj["choices"][0].get("finish_reason"):
+                self._learn_call(frame, obj["choices"][0])
+        else:
+            self._before, self._call = b"\0", None  # its index may mean another call from here on
+            chunks = [self._rewritten(obj) for _, obj, _ in reversed(self._held)]
+            out += [sse(orjson.dumps(obj)) for obj in reversed(chunks) if _says_something(obj)]
+        for known in self._choices.values():
+            known.pieces, known.calls.clean = [], True
+        self._held = []
+
+    def _rewritten(self, obj: Json) -> Json:
+        """The chunk with the pieces that wait for its choices; called from the last one back."""
+        for choice in obj["choices"]:
+            known = self._choices[choice["index"]]
+            choice["delta"].pop("tool_calls", None)
+            if known.pieces:
+                choice["delta"]["tool_calls"] = [self._written(piece) for piece in known.pieces]
+                known.pieces = []
+        return obj
+
+    def _written(self, piece: Piece) -> Json:
+        return call_delta(piece, (piece.call.id or self._context.new_id("call_")) if piece.opens else "")
+
+    # --- the end -----------------------------------------------------------------------
+
+    def _finish(self, out: list[bytes]) -> None:
+        """`[DONE]`. Some servers send no finish reason at all: then one is made of what came."""
+        self._release(out)
+        unfinished = {index: known for index, known in self._choices.items() if not known.finished}
+        if not self._choices:
+            self._fail(cut_short(""), out)
+            return
+        if any(
+            not call.parsable or not call.name for known in unfinished.values() for call in known.calls.calls
+        ):
+            self._fail(
+                ProxyError("upstream", "The backend ended its stream in the middle of a tool call."), out
+            )
+            return
+        if unfinished and not self._exact:
+            out.append(self._finish_chunk(unfinished))
+        self.ended = True
+        out.append(_DONE)
+
+    def _finish_chunk(self, unfinished: dict[int, _Choice]) -> bytes:
+        choices: list[Json] = [
+            {"index": index, "delta": {}, "finish_reason": settle_finish(None, bool(known.calls.calls))}
+            for index, known in unfinished.items()
+        ]
+        chunk: Json = {"choices": choices}
+        self._tidy_head(chunk)
+        return sse(orjson.dumps(chunk))
+
+    def _fail(self, error: ProxyError, out: list[bytes]) -> None:
+        """An error frame in OpenAI's shape, and the end; what was held back is of no more use."""
+        self.ended, self.error = True, conceal(error, self._context.private)
+        out += [sse(orjson.dumps({"error": error.body()})), _DONE]
+
+
+def _objects(data: bytes) -> tuple[list[Json], bool]:
+    """The objects of a frame: one, or those of a list (Google's errors), or none (no JSON).
+
+    And whether it took mending to read them, so that the frame is written anew.
+    """
+    value, plain = read_json(data)
+    told = value if isinstance(value, list) else [value]
+    return [each for each in told if isinstance(each, dict)], not plain
+
+
+def _says_something(obj: Json) -> bool:
+    return any(choice["delta"] or choice.get("finish_reason") for choice in obj["choices"])

@@ -1,0 +1,68 @@
+"""Reasoning items that a backend cannot use, and says so.
+
+Only the deployment that sealed a thought can open it, and only a backend that stores answers
+finds one by its id. After a switch of provider, key or region, or a history that was cut in the
+wrong place, OpenAI answers 400 on every later turn (openai/codex#8100). The conversation is worth more
+than its thoughts: it is sent once more without them, and without the ids by which the other
+items are tied to them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..dialect import Loss
+from ..ir import Json
+from .edit_input import REASONING
+
+_REFUSED = re.compile(
+    r"invalid_encrypted_content"
+    r"|encrypted content .*could not be verified"
+    r"|of type 'reasoning' was provided without"
+    r"|without its required (?:preceding item of type )?'reasoning'"
+    r"|items are not persisted when `?store`? is set to false",
+    re.IGNORECASE,
+)
+"""The documented words, in `error.code` or in the message."""
+
+_STATUSES = frozenset({400, 404})
+"""An id that leads nowhere is a 404."""
+
+_TIED = frozenset({"message", "function_call", "custom_tool_call"})
+"""Items whose id may be left out."""
+
+
+def refused(status: int, code: str | None, message: str) -> bool:
+    """Whether a backend's error is about reasoning that it cannot use."""
+    return status in _STATUSES and _REFUSED.search(f"{code} {message}") is not None
+
+
+def without_seals(body: Json) -> Json | None:
+    """`body` without reasoning items and ids that refer to them; None when it has neither."""
+    items = body.get("input")
+    if not isinstance(items, list):
+        return None
+    kept = [_untied(item) for item in items if not _is_reasoning(item)]
+    same = len(kept) == len(items) and all(new is old for new, old in zip(kept, items, strict=True))
+    return None if same else {**body, "input": kept}
+
+
+def sealed(body: Json) -> list[Loss]:
+    """What a client's own Responses body loses by that."""
+    items = body.get("input")
+    return [
+        Loss(f"/input/{index}", "this backend cannot use its reasoning", "bookkeeping")
+        for index, item in enumerate(items if isinstance(items, list) else ())
+        if _is_reasoning(item)
+    ]
+
+
+def _is_reasoning(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("type") in REASONING
+
+
+def _untied(item: Any) -> Any:
+    if not isinstance(item, dict) or "id" not in item or item.get("type", "message") not in _TIED:
+        return item
+    return {key: value for key, value in item.items() if key != "id"}

@@ -1,0 +1,321 @@
+"""Tool calls out of whatever a Chat backend streams as `tool_calls`.
+
+The wire says: index always; id, type and name once; then pieces of a JSON text. In the field
+the index is missing or 0 for all, ids come late, never, empty, or anew with each piece, names
+late, repeated or in pieces, arguments as an object, whole, twice, or `{}` first and the real
+text after it. The rules, in the order they are asked:
+
+* A known id is that call, whatever the index; else the index decides; else the place in a
+  list of several; else the call touched last.
+* It is a new call after all when the entry has another id (and is not a mere further piece),
+  another name although arguments have begun, or further whole arguments after whole ones.
+* A call is announced once its name is whole: when its first argument text comes, or when
+  something else does. Calls are announced in the order they began.
+* `{}` waits: more text replaces it. A JSON string waits: if it holds an object, the object
+  is meant. Whole arguments told again are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+
+from .ir import Json, ToolKind
+from .lenient import json_in
+
+
+@dataclass(slots=True, eq=False)
+class StreamedCall:
+    """One call; `position` counts announced calls from 0, -1 before it is announced."""
+
+    id: str
+    index: int | None
+    name: str = ""
+    kind: ToolKind = "function"
+    position: int = -1
+    said: list[str] = field(default_factory=list)
+    fresh: str = ""
+    """Said, but not yet given out."""
+    held: str = ""
+    """Not yet known to be meant."""
+    extra: Json = field(default_factory=dict)
+    """Keys the wire has no name for (Google's signatures), not yet given out."""
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.said) + self.held
+
+    @property
+    def begun(self) -> bool:
+        return bool(self.said or self.held)
+
+    @property
+    def parsable(self) -> bool:
+        """Whether nothing is cut off, as far as one can tell."""
+        return self.kind == "custom" or json_in(self.arguments) is not None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the arguments are a whole JSON value other than `{}`, which means little."""
+        last = self.held or (self.said[-1] if self.said else "")
+        if last.rstrip()[-1:] not in ("}", '"', ""):
+            return False  # told by the last piece alone: it is asked with every piece of some streams
+        text = self.arguments.strip()
+        return text[-1:] in ("}", '"') and text != "{}" and json_in(text) is not None
+
+    def tells_again(self, text: str) -> bool:
+        known = self.arguments
+        return text == known or (json_in(text) is not None and json_in(text) == json_in(known))
+
+
+class Piece(NamedTuple):
+    """What a feed adds: a call announced (`opens`), more of its arguments, keys of the wire's own."""
+
+    call: StreamedCall
+    opens: bool
+    text: str
+    extra: Json
+
+
+class _Entry(NamedTuple):
+    number: int | None
+    id: str
+    name: str
+    text: str
+    kind: ToolKind
+    extra: Json
+    plain: bool
+    """Written as the wire says, as far as one can tell from the entry alone."""
+
+
+_NOTHING: Json = {}
+_INDEX_DIGITS = 9
+_KEYS = frozenset({"index", "id", "type", "function", "custom", "name", "arguments", "input"})
+_FURTHER_KEYS = frozenset({"index", "id", "type", "function"})
+
+
+class ToolCallAssembler:
+    """See the module's words.
+
+    `clean` turns False when a client that reads by the book would have taken the entries for
+    something else than the pieces given out; whoever rewrites sets it back.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[StreamedCall] = []
+        self.clean = True
+        self._by_index: dict[int, StreamedCall] = {}
+        self._by_id: dict[str, StreamedCall] = {}
+        self._current: StreamedCall | None = None
+        self._announced = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something was fed that has not been given out."""
+        return any(call.position < 0 or call.held for call in self.calls)
+
+    def nameless(self) -> bool:
+        """Whether a call with arguments never got a name."""
+        return any(not call.name and call.begun for call in self.calls)
+
+    def feed(self, entries: list[Any]) -> list[Piece]:
+        """The entries of one delta's `tool_calls`."""
+        if len(entries) == 1 and (piece := self._further(entries[0])):
+            return [piece]
+        known, held = len(self.calls), [call for call in self.calls if call.held]
+        for place, raw in enumerate(entries):
+            if isinstance(raw, dict):
+                self._take(_entry(raw), place if len(entries) > 1 else None)
+            else:
+                self.clean = False
+        if len(self.calls) > known:  # the next call begins, so the ones before are whole
+            self._release(held)
+        return list(self._given(settle=False))
+
+    def settle(self) -> list[Piece]:
+        """Something else comes, or the end: what waits is as whole as it will be."""
+        self._release(self.calls)
+        return list(self._given(settle=True))
+
+    def _further(self, raw: Any) -> Piece | None:
+        """The common case, told early: one more piece of an announced call's arguments."""
+        if not isinstance(raw, dict) or raw.get("id") is not None or not raw.keys() <= _FURTHER_KEYS:
+            return None
+        index, function = raw.get("index"), raw.get("function")
+        if raw.get("type") not in ("function", None):
+            return None
+        call = self._by_index.get(index) if type(index) is int else None
+        if call is None or call.position != index or call.held or not isinstance(function, dict):
+            return None
+        text = function.get("arguments")
+        if function.get("name") is not None or not isinstance(text, str) or text[:1] in ("", "{"):
+            return None
+        self.grow(call, text)
+        return Piece(call, False, text, _NOTHING)
+
+    def grow(self, call: StreamedCall, text: str) -> None:
+        """Note a piece of arguments that somebody else has passed on already."""
+        call.said.append(text)
+        self._current = call
+
+    def _take(self, entry: _Entry, place: int | None) -> None:
+        call = self._known(entry, place)
+        if call is None or self._begins(call, entry):
+            if entry.id or entry.name or entry.text:
+                self._create(entry)
+            else:
+                self.clean = False
+        else:
+            self._continue(call, entry)
+
+    def _known(self, entry: _Entry, place: int | None) -> StreamedCall | None:
+        if entry.id in self._by_id:
+            return self._by_id[entry.id]
+        if entry.number is not None:
+            return self._by_index.get(entry.number) or (
+                None if entry.id or entry.name else self._unnumbered()
+            )
+        if place is not None and not entry.id:
+            return self._by_index.get(place)
+        return self._current
+
+    def _unnumbered(self) -> StreamedCall | None:
+        """The call touched last, if it was begun without an index and may get one late."""
+        return self._current if self._current is not None and self._current.index is None else None
+
+    def _begins(self, call: StreamedCall, entry: _Entry) -> bool:
+        """Whether an entry that points to `call` is the beginning of another one."""
+        if entry.id and call.id and entry.id != call.id:
+            further = entry.text and not entry.name and (not call.whole or call.tells_again(entry.text))
+            return not further
+        if not entry.name or not call.name:
+            return False
+        if entry.name != call.name:
+            return call.begun or (entry.number is None and (not entry.id or entry.id != call.id))
+        elsewhere = entry.number is not None and entry.number not in self._by_index
+        if not call.whole and not (elsewhere and call.held):
+            return False
+        return not call.tells_again(entry.text) if entry.text else elsewhere
+
+    def _create(self, entry: _Entry) -> None:
+        """A new call; an id that is taken (Gemini's are function names) is left empty."""
+        unique = entry.id if entry.id not in self._by_id else ""
+        call = self._current = StreamedCall(unique, entry.number, kind=entry.kind)
+        plain = entry.plain and bool(unique and entry.name) and entry.number == len(self.calls)
+        self.clean = self.clean and plain
+        number = entry.number if entry.number is not None else len(self.calls)
+        self.calls.append(call)
+        self._by_index[number] = call
+        if entry.id:
+            self._by_id[entry.id] = call
+        self._add(call, entry)
+
+    def _continue(self, call: StreamedCall, entry: _Entry) -> None:
+        expected = call.index if call.position < 0 else call.position
+        self.clean = (
+            self.clean and entry.plain and not entry.id and not entry.name and entry.number == expected
+        )
+        if entry.id and not call.id and call.position < 0:
+            call.id = entry.id
+            self._by_id[entry.id] = call
+        if entry.number is not None:
+            self._by_index.setdefault(entry.number, call)
+        self._current = call
+        self._add(call, entry)
+
+    def _add(self, call: StreamedCall, entry: _Entry) -> None:
+        call.extra |= entry.extra
+        name = entry.name
+        if name and name != call.name and call.position < 0:
+            call.name = name if not call.name or name.startswith(call.name) else call.name + name
+        if entry.text and call.kind == "function":
+            self._add_json(call, entry.text)
+        elif entry.text:
+            self._say(call, entry.text)
+
+    def _add_json(self, call: StreamedCall, text: str) -> None:
+        if call.said:
+            if text.lstrip()[:1] == "{" and call.whole and call.tells_again(text):
+                self.clean = False
+            else:
+                self._say(call, text)
+            return
+        if call.held and (call.held.strip() == "{}" or call.tells_again(text)):
+            call.held, self.clean = "", False
+        if text.strip() == "{}" or (call.held + text).lstrip()[:1] == '"':
+            call.held += text
+        else:
+            self._say(call, text)
+
+    def _say(self, call: StreamedCall, text: str) -> None:
+        call.held = ""
+        call.said.append(text)
+        call.fresh += text
+
+    def _release(self, calls: list[StreamedCall]) -> None:
+        for call in calls:
+            if call.held:
+                self._say(call, self._unwrapped(call.held))
+
+    def _unwrapped(self, text: str) -> str:
+        """Arguments encoded twice, once decoded; only when an object comes out."""
+        inner = json_in(text)
+        if isinstance(inner, str) and isinstance(json_in(inner), dict):
+            self.clean = False
+            return inner
+        return text
+
+    def _given(self, settle: bool) -> Iterable[Piece]:
+        for call in self.calls:
+            opens = call.position < 0
+            ready = settle or call.fresh or call is not self.calls[-1]
+            if opens and not (call.name and ready):
+                if settle:
+                    continue
+                return  # later calls wait for this one
+            if opens:
+                call.position = self._announced
+                self._announced += 1
+                self.clean = self.clean and call.position == call.index
+            if opens or call.fresh or call.extra:
+                text, extra, call.fresh, call.extra = call.fresh, call.extra, "", {}
+                yield Piece(call, opens, text, extra)
+
+
+def _entry(raw: Json) -> _Entry:
+    """One entry; some backends leave the inner object out and write its keys flat."""
+    custom = isinstance(raw.get("custom"), dict)
+    inner = raw.get("custom" if custom else "function")
+    table: Json = inner if isinstance(inner, dict) else raw
+    told = table.get("input" if custom else "arguments")
+    number, id_, name = _number(raw.get("index")), raw.get("id"), table.get("name")
+    kind: ToolKind = "custom" if custom else "function"
+    plain = (
+        table is not raw
+        and (told is None or isinstance(told, str))
+        and type(raw.get("index")) is int
+        and raw.get("type") in ((kind,) if id_ else (kind, None))
+        and id_ != ""
+        and name != ""
+    )
+    extra = {key: value for key, value in raw.items() if key not in _KEYS}
+    return _Entry(number, _name(id_), _name(name), _as_text(told), kind, extra, plain)
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, str) and value.isdecimal() and len(value) <= _INDEX_DIGITS:
+        return int(value)
+    return value if type(value) is int else None
+
+
+def _as_text(arguments: Any) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else orjson.dumps(arguments).decode()
