@@ -1,0 +1,1 @@
+"""The configuration: its schema, its checks, and how it is loaded."""

@@ -1,0 +1,1 @@
+"""Backends: accounts, what they serve, and the HTTP client that reaches them."""

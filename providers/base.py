@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from translators.ir import Shape
 from translators.profile import Profile
+
+if TYPE_CHECKING:  # the commands that only read a configuration need no translator
+    from translators.rejections import Rejection
 
 Surface = Literal["chat", "responses", "open_responses", "embeddings"]
 """One of a backend's doors; `open_responses` speaks the Responses shape with its own limits."""
@@ -57,6 +60,8 @@ class Provider(Protocol):
     kind: str
     unavailable: str | None
     """Why nothing can be asked of it (a kind not built, a missing extra), else None."""
+    private: Sequence[str]
+    """What no client may read in an error: the key the backend is asked with."""
 
     def surfaces(self, model: str, client: Shape) -> Sequence[Surface]:
         """The surfaces to try for a client of this shape, best first; never waits."""
@@ -68,6 +73,14 @@ class Provider(Protocol):
 
     def learn_refusal(self, model: str, surface: Surface, status: int, body: bytes) -> bool:
         """Whether this error means "not on this surface": it is remembered, and the next is tried."""
+        ...
+
+    def known_rejections(self, model: str, surface: Surface) -> Sequence[Rejection]:
+        """What this model turned out not to take on this surface; never waits."""
+        ...
+
+    def learn_rejections(self, model: str, surface: Surface, found: Sequence[Rejection]) -> None:
+        """Remember what this model was asked without and then answered."""
         ...
 
     async def open(self, surface: Surface, model: str, body: bytes, stream: bool) -> Upstream:

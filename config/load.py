@@ -1,0 +1,155 @@
+"""From a file to a `Config`, or to every error in it at once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from .checks import check_all
+from .environment import substitute
+from .lines import find_line
+from .overrides import find_problems, sections, without_false
+from .problems import ConfigErrors, Place, Problem, did_you_mean
+from .schema import Config, ProviderConfig, Section, Server
+
+VARIABLE = "DRAGOMAN_CONFIG"
+DEFAULT_FILE = "dragoman.toml"
+
+
+def find(chosen: Path | None, environ: Mapping[str, str], folder: Path) -> Path | None:
+    """`--config`, else the file that DRAGOMAN_CONFIG names, else ./dragoman.toml if present."""
+    if chosen is not None:
+        return chosen
+    if environ.get(VARIABLE):
+        return Path(environ[VARIABLE])
+    return folder / DEFAULT_FILE if (folder / DEFAULT_FILE).is_file() else None
+
+
+def load(
+    path: Path | None,
+    environ: Mapping[str, str],
+    profiles: Collection[str],
+    server: Mapping[str, Any] | None = None,
+) -> Config:
+    """Read and check a configuration; `path` None means the built-in defaults.
+
+    `profiles` are the names that a provider's `profile` may take; `server` are values from
+    the command line, which win over the file's. Raises `ConfigErrors`.
+    """
+    text = _read(path) if path else ""
+    return parse(text, environ, profiles, server, path)
+
+
+def parse(
+    text: str,
+    environ: Mapping[str, str],
+    profiles: Collection[str],
+    server: Mapping[str, Any] | None = None,
+    source: Path | None = None,
+) -> Config:
+    """`load` for text already read."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        raise ConfigErrors([Problem((), str(error), int(at[1]) if at else None)], source) from error
+    if server:
+        table = raw.setdefault("server", {})
+        raw["server"] = {**table, **server} if isinstance(table, dict) else table
+    problems, config = check(raw, environ, profiles)
+    if config is None:
+        placed = [replace(each, line=find_line(text, each.place)) for each in problems]
+        raise ConfigErrors(sorted(placed, key=lambda each: each.line or 0), source)
+    return config
+
+
+def check(
+    raw: Mapping[str, Any], environ: Mapping[str, str], profiles: Collection[str]
+) -> tuple[list[Problem], Config | None]:
+    """All faults of a parsed file, and the configuration if there is none."""
+    problems: list[Problem] = []
+    filled = substitute(raw, environ, problems)
+    unset = {problem.place for problem in problems}
+    found = [*_override_problems(filled), *check_all(filled, profiles)]
+    try:
+        config = Config.model_validate(_with_plain_overrides(filled))
+    except ValidationError as error:
+        config = None
+        found += [_explain(fault) for fault in error.errors(include_url=False)]
+    # A value with an unset variable in it has had its say.
+    problems += [each for each in found if each.place not in unset]
+    return list(dict.fromkeys(problems)), None if problems else config
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigErrors([Problem((), "no such file")], path) from error
+    except UnicodeDecodeError as error:
+        raise ConfigErrors([Problem((), "is not UTF-8 text")], path) from error
+    except OSError as error:
+        raise ConfigErrors([Problem((), f"cannot be read: {error.strerror}")], path) from error
+
+
+def _override_tables(raw: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any], str]]:
+    providers = raw.get("providers")
+    for at, provider in enumerate(providers if isinstance(providers, list) else ()):
+        if isinstance(provider, dict) and isinstance(provider.get("overrides"), dict):
+            yield at, provider["overrides"], str(provider.get("kind"))
+
+
+def _override_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    for at, table, kind in _override_tables(raw):
+        for problem in find_problems(table, kind):
+            yield replace(problem, place=("providers", at, "overrides", *problem.place))
+
+
+def _with_plain_overrides(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Faulty overrides are told once, with their places, and not again by the model."""
+    out = dict(raw)
+    for at, table, kind in _override_tables(raw):
+        plain = {} if any(find_problems(table, kind)) else without_false(table)
+        out["providers"] = list(out["providers"])
+        out["providers"][at] = {**out["providers"][at], "overrides": plain}
+    return out
+
+
+def _explain(fault: ErrorDetails) -> Problem:
+    """Pydantic's fault in our words; its input is quoted only where it cannot be a secret."""
+    place, kind, message = fault["loc"], fault["type"], fault["msg"]
+    if kind == "extra_forbidden":
+        message = "unknown key" + _nearest(place)
+    elif kind == "missing":
+        message = "is required"
+    elif kind == "tuple_type" and place == ("providers",):
+        message = "must be a list of tables: begin each provider with [[providers]]"
+    elif kind in ("model_type", "dict_type"):
+        message = "must be a table"
+    elif kind == "string_pattern_mismatch":
+        message = "may hold only a-z, 0-9 and -"
+    elif kind == "literal_error":
+        message += did_you_mean(str(fault["input"]), re.findall(r"'([^']+)'", message))
+    message = message.removeprefix("Value error, ").replace("Input should", "should")
+    return Problem(place, message.replace("valid tuple", "list"))
+
+
+def _nearest(place: Place) -> str:
+    word, owner = str(place[-1]), _model_at(place)
+    hint = did_you_mean(word, owner.model_fields)
+    if not hint and owner is ProviderConfig and word in sections():
+        hint = f', did you mean "overrides.{word}"?'
+    return hint
+
+
+def _model_at(place: Place) -> type[Section]:
+    """The table that the last key of `place` stands in."""
+    tables: dict[str | int, type[Section]] = {"server": Server, "providers": ProviderConfig}
+    return tables.get(place[0], Config) if len(place) > 1 else Config

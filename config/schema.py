@@ -1,0 +1,108 @@
+"""The configuration, as data that has been checked.
+
+Unknown keys are errors everywhere. What takes more than one value to judge (unique names,
+alias targets, keys off loopback) is in `checks.py`; `load.py` runs both and reports every
+error at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
+
+from .address import normalise
+from .overrides import find_problems, without_false
+
+Kind = Literal["openai", "databricks", "ollama", "onnx"]
+NAME = "^[a-z0-9-]+$"
+
+
+def _not_blank(value: Any) -> Any:
+    if isinstance(value, str) and not value.strip():
+        raise ValueError("must not be empty")
+    return value
+
+
+Text = Annotated[str, BeforeValidator(_not_blank)]
+Secret = Annotated[SecretStr, BeforeValidator(_not_blank)]
+
+
+class Section(BaseModel):
+    # Inputs are kept out of messages: one of them may be a key.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class Server(Section):
+    """How the gateway listens and how long it waits; times in seconds."""
+
+    host: Text = "127.0.0.1"
+    """Address to listen on."""
+    port: int = Field(default=4000, ge=0, le=65535)
+    """0: any free port."""
+    api_keys: tuple[Secret, ...] = ()
+    """What clients may sign with; empty: no key is asked, allowed on loopback only."""
+    keepalive_s: float = Field(default=10, gt=0)
+    """Longest silence towards a streaming client."""
+    idle_timeout_s: float = Field(default=300, gt=0)
+    """Longest silence of a backend before the exchange is given up."""
+    connect_timeout_s: float = Field(default=10, gt=0)
+    """Longest wait for a connection to a backend."""
+    retry_budget_s: float = Field(default=5, ge=0)
+    """Most seconds that retries may keep a client waiting, in all."""
+    max_body_bytes: int = Field(default=64 * 2**20, gt=0)
+    """Largest request body, after decompression."""
+    shutdown_grace_s: float = Field(default=30, ge=0)
+    """How long open streams may go on after a stop signal."""
+    workers: int = Field(default=1, ge=1)
+    """Processes on the one port."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_no_truth_value(cls, value: Any) -> Any:
+        """Python counts `true` as 1."""
+        if isinstance(value, bool):
+            raise ValueError("must not be true or false")
+        return value
+
+
+class ProviderConfig(Section):
+    """One backend account."""
+
+    name: str = Field(pattern=NAME)
+    """What stands before the slash of its model ids: `name/model`."""
+    kind: Kind
+    """`openai` (any compatible server) or `databricks`; `ollama` and `onnx` are accepted, not built yet."""
+    base_url: Text | None = None
+    """Up to `/v1`, of a Databricks the workspace host; required but for kind `onnx`."""
+    api_key: Secret | None = None
+    """What the gateway signs with towards the backend."""
+    wire: Literal["auto", "chat", "responses"] = "auto"
+    """The shape that the backend is spoken to in: `auto`, `chat` or `responses`."""
+    profile: Text | None = None
+    """A row of quirks by name; absent: chosen by kind, then host, then model."""
+    models: tuple[Text, ...] | None = None
+    """For listing; absent: the backend's own list. Others are forwarded all the same."""
+    path: Text | None = None
+    """Where the model files are, for kind `onnx`."""
+    overrides: dict[str, Any] = Field(default_factory=dict)
+    """Profile sections (and ollama's `num_ctx`, `keep_alive`); TOML's `false` for "none" is None here."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _address(cls, value: str | None, info: ValidationInfo) -> str | None:
+        return None if value is None else normalise(value, info.data.get("kind", ""))
+
+    @field_validator("overrides")
+    @classmethod
+    def _sections(cls, value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        problems = list(find_problems(value, info.data.get("kind", "")))
+        if problems:
+            raise ValueError("; ".join(str(problem) for problem in problems))
+        return without_false(value)
+
+
+class Config(Section):
+    server: Server = Server()
+    providers: tuple[ProviderConfig, ...] = ()
+    aliases: dict[Text, Text] = Field(default_factory=dict)

@@ -1,0 +1,58 @@
+"""A provider that is configured but cannot be asked: its kind is not built, or an extra is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from translators.errors import ProxyError
+from translators.ir import Shape
+from translators.profile import Profile
+
+from .base import ModelInfo, Surface, Upstream
+
+if TYPE_CHECKING:
+    from translators.rejections import Rejection
+
+NOT_BUILT: Mapping[str, str] = {
+    "ollama": 'kind "ollama" is not built into this version; use kind "openai" with base_url .../v1 and '
+    'profile "ollama-openai"',
+    "onnx": 'kind "onnx" is not built into this version',
+}
+"""Kinds that a configuration may name already, each with the reason that its clients are given."""
+
+
+class UnavailableProvider:
+    """Keeps its name in the catalogue, so that its models are refused with the reason (503)."""
+
+    def __init__(self, name: str, kind: str, reason: str) -> None:
+        self.name, self.kind = name, kind
+        self.unavailable: str | None = reason
+        self.private: Sequence[str] = ()
+
+    def surfaces(self, model: str, client: Shape) -> Sequence[Surface]:
+        return ()
+
+    def profile(self, model: str, surface: Surface) -> Profile:
+        return Profile()
+
+    def learn_refusal(self, model: str, surface: Surface, status: int, body: bytes) -> bool:
+        return False
+
+    def known_rejections(self, model: str, surface: Surface) -> Sequence[Rejection]:
+        return ()
+
+    def learn_rejections(self, model: str, surface: Surface, found: Sequence[Rejection]) -> None:
+        return None
+
+    async def open(self, surface: Surface, model: str, body: bytes, stream: bool) -> Upstream:
+        self._refuse()
+
+    async def models(self) -> Sequence[ModelInfo]:
+        self._refuse()
+
+    async def aclose(self) -> None:
+        return None
+
+    def _refuse(self) -> NoReturn:
+        raise ProxyError("unavailable", f"provider {self.name} is unavailable: {self.unavailable}")
