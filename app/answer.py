@@ -1,0 +1,215 @@
+"""Bringing a backend's answer to the client: as a stream or as one body.
+
+What the client asked for decides which, whatever form the backend answers in: an event
+stream is folded for a client that wants one body, a body is played as a stream for a client
+that wants one. The form is told by the first bytes, because content types lie.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from providers.base import SHAPE_OF, Upstream
+from translators.dialect import ReplyStream
+from translators.errors import ProxyError
+from translators.lenient import read_json
+from translators.stream import StreamTranslator
+
+from .errors import JSON, relayed
+from .plan import TIDY, WATCHERS, Plan
+from .stream import Client
+
+REST_S = 1.0
+"""How long the end of a finished reply is waited for, so that its connection can be used again."""
+
+_BOM = b"\xef\xbb\xbf"
+_EVENT_LINES = (b"data:", b"event:", b"id:", b"retry:", b":")
+
+
+class Settled(Exception):
+    """A failure that asking the same target again does not change; `error` says what it is."""
+
+    def __init__(self, error: ProxyError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def told(error: ProxyError) -> Settled:
+    """The backend reported a failure inside an answer of status 200: contract, that is a 502."""
+    error.status = 502
+    return Settled(error)
+
+
+# --- a stream for the client -----------------------------------------------------------
+
+
+def reply_stream(plan: Plan) -> ReplyStream:
+    """The machine between the backend's stream and the client's."""
+    context = replace(plan.request.context, private=plan.target.provider.private)
+    if plan.lane == "pass":
+        return WATCHERS[SHAPE_OF[plan.surface]](plan.profile, context)
+    return plan.translate().stream(context)
+
+
+async def stream_answer(plan: Plan, upstream: Upstream, reply: ReplyStream, client: Client) -> None:
+    """Pump `upstream` through `reply` to the client.
+
+    Raises `Settled`, or `ProxyError` when the exchange breaks.
+    """
+    chunks = aiter(upstream.chunks)
+    first = await _first(chunks)
+    if _is_body(first):
+        body, _ = _object(await _rest(first, chunks), upstream)
+        await _play(plan, body, reply, client)
+        return
+    data = _output(reply, first, client)
+    while not data and not reply.ended and (chunk := await anext(chunks, b"")):
+        data = _output(reply, chunk, client)
+    if data:
+        await client.write(data, not reply.ended)
+    if not reply.ended:
+        await _pump(reply, chunks, client)
+    if not client.ended:
+        await _close(reply, b"", client)
+    await _finish(chunks)
+
+
+async def _pump(reply: ReplyStream, chunks: AsyncIterator[bytes], client: Client) -> None:
+    """The hot path: one send for each read, and the last one ends the answer."""
+    feed, write = reply.feed, client.write
+    async for chunk in chunks:
+        data = feed(chunk)
+        if data:
+            await write(data, not reply.ended)
+        if reply.ended:
+            return
+
+
+def _output(reply: ReplyStream, chunk: bytes, client: Client) -> bytes:
+    """What a read gives while nothing has gone out; raises `Settled` for an error in a reply's place."""
+    data = reply.feed(chunk)
+    if reply.begun or client.committed:
+        return data
+    if reply.error is not None:
+        raise told(reply.error)
+    return b""  # comments say nothing of a reply (OpenRouter's `: OPENROUTER PROCESSING`): no 200 for them
+
+
+async def _play(plan: Plan, body: dict[str, Any], reply: ReplyStream, client: Client) -> None:
+    """A whole body, for a client that asked for a stream: the events its stream would have given."""
+    translation = plan.translate()
+    # What has already gone out was begun by `reply`; a watcher begins nothing.
+    player = reply if isinstance(reply, StreamTranslator) else translation.stream(plan.request.context)
+    client.expect(player)
+    await _close(player, player.take(translation.backend.decode_reply(body, plan.profile)), client)
+
+
+async def _close(reply: ReplyStream, data: bytes, client: Client) -> None:
+    """The end of the stream, after `data`."""
+    if not reply.ended:
+        data += reply.close()
+    if reply.error is not None and not client.committed:
+        raise told(reply.error)
+    await client.write(data, False)
+
+
+async def _finish(chunks: AsyncIterator[bytes]) -> None:
+    """Read to the end of a reply that has been told, so that its connection can be used again."""
+    try:
+        async with asyncio.timeout(REST_S):
+            async for _ in chunks:
+                pass
+    except (ProxyError, TimeoutError):
+        pass
+
+
+# --- one body for the client -----------------------------------------------------------
+
+
+async def whole_answer(plan: Plan, upstream: Upstream, client: Client) -> None:
+    """Read the whole answer and send it as one body; raises like `stream_answer`."""
+    raw = await upstream.read()
+    if _is_events(raw):
+        body = _fold(plan, raw)
+    elif plan.lane == "pass":
+        body = _tidied(plan, raw, upstream)
+    else:
+        body = _translated(plan, raw, upstream)
+    headers = [JSON, *plan.request.trace.headers(), *relayed(upstream.headers)]
+    await client.whole(200, headers, body)
+
+
+def _fold(plan: Plan, raw: bytes) -> bytes:
+    translator = plan.translate().stream(plan.request.context)
+    translator.feed(raw)
+    translator.close()
+    if translator.error is not None:
+        raise told(translator.error)
+    plan.request.trace.usage = translator.usage
+    return orjson.dumps(translator.body())
+
+
+def _tidied(plan: Plan, raw: bytes, upstream: Upstream) -> bytes:
+    """The backend's own bytes, unless something in them is odd and the backend is not marked exact."""
+    body, readable = _object(raw, upstream)
+    try:
+        tidy, usage = TIDY[plan.surface](body, plan.profile)
+    except ProxyError as error:
+        raise told(error) from error
+    plan.request.trace.usage = usage
+    untouched = tidy is body or plan.profile.answer.exact
+    return raw if readable and untouched else orjson.dumps(tidy)
+
+
+def _translated(plan: Plan, raw: bytes, upstream: Upstream) -> bytes:
+    body, _ = _object(raw, upstream)
+    try:
+        reply, usage = plan.translate().reply(body, plan.request.context)
+    except ProxyError as error:
+        raise told(error) from error
+    plan.request.trace.usage = usage
+    return orjson.dumps(reply)
+
+
+# --- which form an answer has ----------------------------------------------------------
+
+
+def _is_body(first: bytes) -> bool:
+    return first.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[", b"<")
+
+
+def _is_events(raw: bytes) -> bool:
+    return raw.removeprefix(_BOM).lstrip().startswith(_EVENT_LINES)
+
+
+async def _first(chunks: AsyncIterator[bytes]) -> bytes:
+    """What comes first but blanks, however short; empty: there is nothing."""
+    first = b""
+    async for chunk in chunks:
+        first = (first + chunk).lstrip()
+        if not _BOM.startswith(first):
+            break
+    return first
+
+
+async def _rest(first: bytes, chunks: AsyncIterator[bytes]) -> bytes:
+    return first + b"".join([chunk async for chunk in chunks])
+
+
+def _object(raw: bytes, upstream: Upstream) -> tuple[dict[str, Any], bool]:
+    """The answer's JSON object, and whether a client could read `raw` as that object.
+
+    Raises `Settled` for anything else (a proxy's page, an empty body).
+    """
+    body, plain = read_json(raw)
+    if isinstance(body, dict):
+        return body, plain
+    if isinstance(body, list) and len(body) == 1 and isinstance(body[0], dict):
+        return body[0], False  # Google wraps its error object
+    form = upstream.headers.get("content-type", "nothing").partition(";")[0][:60]
+    raise told(ProxyError("upstream", f"the backend answered with {form} where a JSON object was expected"))

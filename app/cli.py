@@ -1,0 +1,188 @@
+"""The command line: `dragoman serve`, `dragoman check`, `dragoman quirks`.
+
+What costs time to import (the server, the HTTP clients) is imported by the command that
+needs it, so that `check` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from config.load import find, load
+from config.problems import ConfigErrors
+from config.schema import Config
+from providers.profiles import BY_NAME
+from providers.unavailable import NOT_BUILT
+
+if TYPE_CHECKING:
+    from providers.quirks_file import Learned, QuirksFile
+
+CONFIG_ERROR = 2
+"""Exit status for a configuration with errors."""
+UNREADABLE = 1
+"""Exit status when what was learned cannot be read or changed."""
+
+cli = typer.Typer(
+    name="dragoman",
+    help="An OpenAI-compatible gateway between Chat Completions, Responses and any backend.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", help="TOML file; else DRAGOMAN_CONFIG, else ./dragoman.toml.")
+]
+
+
+@cli.callback(invoke_without_command=True)
+def options(
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if show_version:
+        typer.echo(f"dragoman {version('dragoman')}")
+        raise typer.Exit
+
+
+@cli.command()
+def serve(
+    config: ConfigOption = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="0 picks a free port.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
+) -> None:
+    """Serve; without a configuration, whatever the environment offers."""
+    given = {"host": host, "port": port, "workers": workers}
+    chosen = _configuration(config, {key: value for key, value in given.items() if value is not None})
+    from .server import run
+
+    run(chosen)
+
+
+@cli.command()
+def check(config: ConfigOption = None) -> None:
+    """Validate a configuration: exit 0, or 2 with every error listed."""
+    path = find(config, os.environ, Path.cwd())
+    try:
+        found = load(path, os.environ, BY_NAME)
+    except ConfigErrors as errors:
+        _refuse(errors)
+    typer.echo(f"{path or 'no file, built-in defaults'}: ok, {_count(found)}")
+    for provider in found.providers:
+        typer.echo(f"  {provider.name}: {provider.kind} {provider.base_url or provider.path}")
+    if path is None:
+        typer.echo("  serve then looks for keys in the environment and for servers on this machine")
+    else:
+        _warn(found)
+
+
+@cli.command()
+def quirks(
+    model: Annotated[str | None, typer.Argument(help="Of this model only.")] = None,
+    config: ConfigOption = None,
+    forget: Annotated[bool, typer.Option("--forget", help="Forget it.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_toml: Annotated[bool, typer.Option("--toml", help="As overrides for the configuration.")] = False,
+) -> None:
+    """List, export or forget what backends turned out to refuse."""
+    from . import quirks as shown
+
+    file, found = _learned()
+    chosen = [each for each in found if model is None or shown.is_of(each, model)]
+    if forget:
+        _forget(file, chosen)
+        typer.echo(f"forgotten: {len(chosen)}")
+    elif as_json:
+        typer.echo(shown.as_json(chosen))
+    elif as_toml:
+        typer.echo(shown.as_toml(chosen, _given(config)))
+    else:
+        typer.echo(shown.table(chosen) if chosen else "nothing is learned")
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    cli()
+
+
+def _learned() -> tuple[QuirksFile | None, list[Learned]]:
+    """The file, if there is a place for one, and what in it still holds."""
+    from providers.quirks_file import QuirksFile, UnreadableQuirks, state_file
+
+    path = state_file(os.environ)
+    if path is None:
+        return None, []
+    file = QuirksFile(path)
+    try:
+        found = file.read()
+    except UnreadableQuirks as error:
+        _say(f"{path}: {error}")
+        raise typer.Exit(UNREADABLE) from error
+    return file, [each for each in found if each.until > time.time()]
+
+
+def _forget(file: QuirksFile | None, chosen: list[Learned]) -> None:
+    """A server that runs sees it within seconds."""
+    try:
+        if file is not None:
+            file.update(lambda entries: [each for each in entries if each not in chosen])
+    except OSError as error:
+        _say(f"{error.filename}: {error.strerror}")
+        raise typer.Exit(UNREADABLE) from error
+
+
+def _given(config: Path | None) -> Config:
+    """The configuration, as far as there is a file."""
+    try:
+        return load(find(config, os.environ, Path.cwd()), os.environ, BY_NAME)
+    except ConfigErrors as errors:
+        _refuse(errors)
+
+
+def _configuration(config: Path | None, server: dict[str, Any]) -> Config:
+    """What to serve: a file's word, or what there is; ends the process when there are errors."""
+    path = find(config, os.environ, Path.cwd())
+    try:
+        if path is not None:
+            found = load(path, os.environ, BY_NAME, server)
+            _warn(found)
+            return found
+        from .discover import discover
+
+        discovery = discover(os.environ, server, Path.home())
+    except ConfigErrors as errors:
+        _refuse(errors)
+    for line in discovery.lines:
+        _say(line)
+    return discovery.config
+
+
+def _warn(config: Config) -> None:
+    if not config.providers:
+        _say("warning: no provider is configured, so there is nothing to serve")
+    for provider in config.providers:
+        if provider.kind in NOT_BUILT:
+            _say(f"warning: {provider.name}: {NOT_BUILT[provider.kind]}; its models answer 503")
+
+
+def _count(config: Config) -> str:
+    providers, aliases = len(config.providers), len(config.aliases)
+    return f"{providers} provider{'s' * (providers != 1)}, {aliases} alias{'es' * (aliases != 1)}"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is the command's own output
+
+
+def _refuse(errors: ConfigErrors) -> NoReturn:
+    for line in errors.lines():
+        _say(line)
+    raise typer.Exit(CONFIG_ERROR)

@@ -1,0 +1,190 @@
+"""How one target is asked: the lane, the bytes that are sent, and how the reply finds back.
+
+Lane *pass*: the backend is spoken to in the client's own shape and edits alone make the body
+acceptable; the client's own bytes go out when nothing but the model's name changes. Lane
+*translate*: everything else, also between equal shapes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import orjson
+
+from providers.base import SHAPE_OF, Surface, Target
+from translators import chat, responses
+from translators.chat.watch import ChatWatcher
+from translators.chat.watch import tidy_reply as tidy_chat
+from translators.dialect import BackendDialect, ClientDialect, Encoded, Loss, ReplyContext, ReplyStream
+from translators.errors import ProxyError, bad_request, param_at
+from translators.ir import Json, Shape, Usage
+from translators.profile import Profile
+from translators.rejections import Rejection, losses, without
+from translators.responses.watch import ResponsesWatcher
+from translators.responses.watch import tidy_reply as tidy_responses
+from translators.translate import Translation, translate_request
+from translators.unread import unread_keys
+
+from . import embeddings
+from .request import Request
+
+Lane = Literal["pass", "translate"]
+
+_MIB = 1 << 20
+
+CLIENTS: Mapping[Shape, ClientDialect] = {
+    "chat": chat.ChatClient(),
+    "responses": responses.ResponsesClient(),
+}
+BACKENDS: Mapping[Shape, BackendDialect] = {
+    "chat": chat.ChatBackend(),
+    "responses": responses.ResponsesBackend(),
+}
+WATCHERS: Mapping[Shape, Callable[[Profile, ReplyContext], ReplyStream]] = {
+    "chat": ChatWatcher,
+    "responses": ResponsesWatcher,
+}
+"""What looks after a stream that passes."""
+
+TIDY: Mapping[Surface, Callable[[Json, Profile], tuple[Json, Usage | None]]] = {
+    "chat": tidy_chat,
+    "responses": tidy_responses,
+    "open_responses": tidy_responses,
+    "embeddings": embeddings.tidy_reply,
+}
+"""What looks after a body that passes: the same object when nothing in it is odd, and its usage."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """One way to have a request answered: a target's surface and the bytes for it."""
+
+    request: Request
+    target: Target
+    surface: Surface
+    profile: Profile
+    lane: Lane
+    encoded: Encoded
+    payload: bytes
+    stream: bool
+    """Whether the backend is asked for a stream."""
+    translation: Translation | None = None
+    left_out: list[Rejection] = field(default_factory=list)
+    """What this backend is known to refuse, and what it refused of this request since."""
+    refused: list[Rejection] = field(default_factory=list)
+    """The latter, until the backend has answered without it."""
+    rounds: int = 0
+    """Refusals that were answered by leaving fields out."""
+    unsealed: bool = False
+    """Whether reasoning was left out because the backend could not use it."""
+
+    def translate(self) -> Translation:
+        """The way back to the client; in the pass lane, between equal shapes, made on demand."""
+        if self.translation is None:
+            shape, request = SHAPE_OF[self.surface], self.request
+            client, backend, call = CLIENTS[shape], BACKENDS[shape], request.call(CLIENTS[shape])
+            self.translation = Translation(call, self.encoded, client, backend, self.profile, {})
+        return self.translation
+
+
+def make_plan(request: Request, target: Target, surface: Surface) -> Plan:
+    """Plan `request` for one surface; raises `ProxyError` for what it cannot carry."""
+    profile = target.provider.profile(target.model, surface)
+    if request.shape is None:
+        return _passed(request, target, surface, profile, Encoded(request.body, changed=False))
+    backend = BACKENDS[SHAPE_OF[surface]]
+    learns = profile.request.learn_rejections and not request.strict
+    known = target.provider.known_rejections(target.model, surface) if learns else ()
+    if backend.name == request.shape and backend.passes(request.body, profile):
+        CLIENTS[request.shape].check(request.body)
+        encoded = backend.edit_request(request.body, profile)
+        _leave_out_known(known, encoded, request, backend.name)
+        plan = _passed(request, target, surface, profile, encoded)
+    else:
+        client = CLIENTS[request.shape]
+        translation = translate_request(request.call(client), client, backend, profile)
+        translation.encoded.losses += unread_keys(request.body, request.shape)
+        _leave_out_known(known, translation.encoded, request, backend.name)
+        plan = _translated(request, target, surface, profile, translation)
+    plan.left_out += known
+    if request.strict and plan.encoded.losses:
+        raise _refused_loss(plan.encoded.losses[0])
+    return plan
+
+
+def check_size(plan: Plan) -> None:
+    """Refuse (413) what the backend is known to refuse by its size, before it is sent there."""
+    limit, size = plan.profile.request.max_body_bytes, len(plan.payload)
+    if limit is not None and size > limit:
+        message = (
+            f"the request is {size / _MIB:.1f} MiB as sent to {plan.target.id}, "
+            f"which takes {limit / _MIB:.1f} MiB at most; "
+            "send smaller or fewer images and files, or a shorter history"
+        )
+        raise ProxyError("too_large", message)
+
+
+def _passed(request: Request, target: Target, surface: Surface, profile: Profile, encoded: Encoded) -> Plan:
+    if encoded.changed:
+        encoded.body["model"] = target.model
+        payload = orjson.dumps(encoded.body)
+    else:
+        payload = with_model(request.raw, request.body, target.model)
+    return Plan(request, target, surface, profile, "pass", encoded, payload, request.stream)
+
+
+def _translated(
+    request: Request, target: Target, surface: Surface, profile: Profile, translation: Translation
+) -> Plan:
+    encoded = translation.encoded
+    encoded.body["model"] = target.model
+    payload, stream = orjson.dumps(encoded.body), encoded.body.get("stream") is True
+    return Plan(request, target, surface, profile, "translate", encoded, payload, stream, translation)
+
+
+def _leave_out_known(known: Sequence[Rejection], encoded: Encoded, request: Request, shape: Shape) -> None:
+    body, lost = leave_out(known, encoded.body, request, shape)
+    if body is not encoded.body:
+        encoded.body, encoded.changed = body, True
+        encoded.losses += lost
+
+
+def leave_out(
+    rejections: Sequence[Rejection], body: Json, request: Request, shape: Shape
+) -> tuple[Json, list[Loss]]:
+    """`body`, of the backend's `shape`, as the backend takes it, and what the client loses by that."""
+    lost: list[Loss] = []
+    for each in rejections:
+        less = without(body, each)
+        if less is not body:
+            body = less
+            lost += losses(each, request.body, request.shape or shape, shape)
+    return body, lost
+
+
+_MODEL_KEY = re.compile(rb'"model"(\s*:\s*)"[^"\\]*"')
+
+
+def with_model(raw: bytes, body: Json, model: str) -> bytes:
+    """The client's bytes with another `model`, everything else as it was written.
+
+    One `"model"` in the whole text can only be the key we know is there, provided that no
+    key is spelled with escapes; anything less plain is written anew.
+    """
+    if body["model"] == model:
+        return raw
+    if raw.count(b'"model"') == 1 and b"\\u" not in raw:
+        name = orjson.dumps(model)
+        written, count = _MODEL_KEY.subn(lambda found: b'"model"%b%b' % (found[1], name), raw)
+        if count == 1:
+            return written
+    return orjson.dumps({**body, "model": model})
+
+
+def _refused_loss(loss: Loss) -> ProxyError:
+    param = param_at(loss.pointer)
+    message = f"{param} would be left out ({loss.reason}); x-dragoman-strict forbids that"
+    return bad_request(message, param, code="unsupported_parameter")

@@ -1,0 +1,95 @@
+"""A refusal that can be answered by asking for less: before the first byte, at once, a few times.
+
+Two kinds. A backend names a field that it does not take: that field is left out, and when the backend
+then answers, it is remembered, so that later requests leave it out from the start. Or it cannot use the
+reasoning of earlier turns: that is left out once. Both are told to the client like any other loss, and
+neither is done for one that wants none (`x-dragoman-strict`): it gets the backend's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+import structlog
+
+from providers.base import SHAPE_OF
+from translators.dialect import Loss
+from translators.errors import ProxyError
+from translators.ir import Json
+from translators.rejection_reading import rejected
+from translators.rejections import Rejection
+from translators.responses import seals
+
+from .plan import Plan, leave_out
+
+MAX_ROUNDS = 4
+"""Refusals of one request that are answered so; a text may name several fields."""
+
+_NAMING = frozenset({400, 422})
+"""Statuses with which a field is refused."""
+
+_log = structlog.get_logger("dragoman")
+
+
+def ask_for_less(plan: Plan, status: int, error: ProxyError) -> bool:
+    """Take out of `plan` what the backend refuses; whether there is something else to ask now."""
+    if plan.request.strict or plan.request.shape is None:
+        return False
+    return _without_reasoning(plan, status, error) or _without_fields(plan, status, error)
+
+
+def remember(plan: Plan) -> None:
+    """The backend has answered: what it was asked without is what it does not take."""
+    found, plan.refused = plan.refused, []
+    plan.target.provider.learn_rejections(plan.target.model, plan.surface, found)
+
+
+def _without_reasoning(plan: Plan, status: int, error: ProxyError) -> bool:
+    if plan.unsealed or not seals.refused(status, error.code, error.message):
+        return False
+    bare = seals.without_seals(orjson.loads(plan.payload))
+    if bare is None:
+        return False
+    plan.unsealed = True
+    plan.request.trace.repairs += 1
+    own = plan.request.shape == "responses"
+    _ask_with(plan, bare, seals.sealed(plan.request.body) if own else [])
+    return True
+
+
+def _without_fields(plan: Plan, status: int, error: ProxyError) -> bool:
+    learns = plan.profile.request.learn_rejections and plan.rounds < MAX_ROUNDS
+    if not learns or status not in _NAMING or error.kind != "bad_request":
+        return False
+    body, shape = orjson.loads(plan.payload), SHAPE_OF[plan.surface]
+    found = rejected(body, shape, error.message, error.param, error.code, plan.left_out)
+    if not found:
+        return False
+    plan.rounds += 1
+    plan.left_out += found
+    plan.refused += found
+    _ask_with(plan, *leave_out(found, body, plan.request, shape))
+    _report(plan, found, error)
+    return True
+
+
+def _ask_with(plan: Plan, body: Json, lost: Sequence[Loss]) -> None:
+    trace = plan.request.trace
+    trace.losses = [*trace.losses, *lost]
+    plan.payload = orjson.dumps(body)
+
+
+def _report(plan: Plan, found: Sequence[Rejection], error: ProxyError) -> None:
+    """One line for each field, once: later requests leave it out without being refused."""
+    for each in found:
+        _log.info(
+            "provider:field_rejected",
+            request_id=plan.request.trace.id.decode(),
+            target=plan.target.id,
+            surface=plan.surface,
+            field=each.field,
+            value=each.value,
+            instead=each.name or each.instead or each.bounds,
+            reason=error.message,
+        )

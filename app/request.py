@@ -1,0 +1,117 @@
+"""What a client asks, as far as every lane needs to know it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import orjson
+
+from translators.dialect import ClientDialect, ReplyContext
+from translators.errors import bad_request
+from translators.ir import Call, Json, Shape
+from translators.lenient import MAX_DEPTH, writable
+
+from .trace import Trace
+
+
+@dataclass(slots=True)
+class Request:
+    """One request for a model. `raw` is the decoded body's text, `body` the object in it."""
+
+    shape: Shape | None
+    """None: embeddings, which have one shape everywhere and are never translated."""
+    raw: bytes
+    body: Json
+    trace: Trace
+    context: ReplyContext
+    strict: bool
+    """`x-dragoman-strict: true`: what would be left out is refused instead."""
+    began: float
+    """`time.monotonic()` when it came; retries are limited by what the client has waited."""
+    decoded: Call | None = None
+    images: dict[str, str] = field(default_factory=dict)
+    """Remote images fetched for it: URL -> `data:` URL."""
+
+    @property
+    def model(self) -> str:
+        return self.context.model
+
+    @property
+    def stream(self) -> bool:
+        return self.context.stream
+
+    def call(self, client: ClientDialect) -> Call:
+        """The neutral call, decoded on first use; raises `ProxyError` (400)."""
+        if self.decoded is None:
+            self.decoded = client.decode_request(self.body, new_id)
+        return self.decoded
+
+
+def parse_request(shape: Shape | None, raw: bytes, headers: Mapping[bytes, bytes], trace: Trace) -> Request:
+    """Raises `ProxyError` (400), naming the parameter that is wrong."""
+    raw = raw.removeprefix(b"\xef\xbb\xbf")  # PowerShell writes one
+    body = _object(raw)
+    model, stream = _model(body), shape is not None and _stream(body)
+    trace.model, trace.stream = model, stream
+    context = ReplyContext(
+        created=_now(),
+        model=model,
+        new_id=new_id,
+        echo=body,
+        include_usage=shape != "chat" or _asks_for_usage(body),
+        stream=stream,
+        refusal_as_text=_is_codex(headers),
+        now=_now,
+    )
+    strict = headers.get(b"x-dragoman-strict", b"").strip().lower() == b"true"
+    return Request(shape, raw, body, trace, context, strict, time.monotonic())
+
+
+def new_id(prefix: str) -> str:
+    """A fresh id: `prefix` and 96 random bits in hex."""
+    return prefix + os.urandom(12).hex()
+
+
+def _now() -> int:
+    return int(time.time())
+
+
+def _object(raw: bytes) -> Json:
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        message = f"the request body is not valid JSON: {error}"
+        raise bad_request(message, code="invalid_json") from None
+    if not isinstance(body, dict):
+        raise bad_request("the request body must be a JSON object", code="invalid_json")
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and not writable(body):
+        message = f"the request body is nested more than {MAX_DEPTH} levels deep"
+        raise bad_request(message, code="invalid_json")
+    return body
+
+
+def _model(body: Json) -> str:
+    model = body.get("model")
+    if not isinstance(model, str) or not model.strip():
+        raise bad_request("`model` must name a model; GET /v1/models lists them", "model")
+    return model
+
+
+def _stream(body: Json) -> bool:
+    stream = body.get("stream")
+    if stream is not None and not isinstance(stream, bool):
+        raise bad_request("`stream` must be true or false", "stream")
+    return bool(stream)
+
+
+def _is_codex(headers: Mapping[bytes, bytes]) -> bool:
+    """Contract: a client whose `originator` or user-agent begins with `codex`."""
+    return any(headers.get(name, b"").lower().startswith(b"codex") for name in (b"originator", b"user-agent"))
+
+
+def _asks_for_usage(body: Json) -> bool:
+    options = body.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True

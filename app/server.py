@@ -1,0 +1,167 @@
+"""The process: socket, signals, the end.
+
+One line on stderr when calls can be answered, `dragoman listening on http://HOST:PORT`. On
+SIGTERM or SIGINT: no new connections, open answers may finish for `shutdown_grace_s`, what is
+left then fails in its own way, exit status 0.
+
+With several workers the socket is shared (`workers.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from config.schema import Config
+from providers.quirks import Quirks
+from providers.quirks_file import QuirksFile, state_file
+
+from . import log
+from .main import create_app
+from .protocol import Http
+from .workers import CANNOT_START, Ready, Workers
+
+BACKLOG = 2048
+IDLE_CONNECTION_S = 75
+"""Longer than clients keep an idle connection, so that it is they who close it and none is
+closed under a request."""
+
+FORCED_S = 1
+"""The same when somebody will not wait."""
+
+LAST_WORDS_S = 5
+"""How long answers that failed at the end of the grace may take to say so."""
+
+
+def run(config: Config) -> None:
+    """Serve until a stop signal; raises `SystemExit` when that is not possible."""
+    server = config.server
+    sink = log.configure(log.level_from_environment(), _secrets(config))
+    with listen(server.host, server.port) as listening:
+        announce = _Announcement(server.host, listening)
+
+        def serve(ready: Ready, parent: int | None = None) -> None:
+            build_server(config, ready, parent, sink, _quirks()).run(sockets=[listening])
+
+        if server.workers > 1:
+            sys.exit(Workers(server.workers, serve, announce, listening.close).run())
+        serve(announce)
+
+
+def build_server(
+    config: Config,
+    ready: Ready,
+    parent: int | None = None,
+    sink: log.Sink | None = None,
+    quirks: Quirks | None = None,
+) -> Server:
+    """One process's server; `ready` is called when it answers, and it ends when `parent` is gone."""
+    app = create_app(config, sink=sink, quirks=quirks)
+    settings = uvicorn.Config(
+        app,
+        http=Http,
+        lifespan="on",
+        ws="none",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # nothing here depends on who the client is
+        log_config=None,
+        backlog=BACKLOG,
+        timeout_keep_alive=IDLE_CONNECTION_S,
+        timeout_graceful_shutdown=int(config.server.shutdown_grace_s) + LAST_WORDS_S,
+    )
+    end_open_answers = app.state.gateway.end_open_answers
+    return Server(settings, ready, config.server.shutdown_grace_s, end_open_answers, parent)
+
+
+class Server(uvicorn.Server):
+    """What uvicorn has, with our words, our end of the grace, and an end when the parent is gone."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        ready: Ready,
+        grace_s: float,
+        end_open_answers: Callable[[], None],
+        parent: int | None,
+    ) -> None:
+        super().__init__(config)
+        self._ready, self._grace_s = ready, grace_s
+        self._end_open_answers, self._parent = end_open_answers, parent
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        orphan = self._parent is not None and os.getppid() != self._parent
+        return await super().on_tick(counter) or orphan
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for open answers as long as the grace, or until a second SIGINT."""
+        ending = asyncio.get_running_loop().call_later(self._grace_s, self._end_open_answers)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            ending.cancel()
+        if self.force_exit:
+            self._end_open_answers()
+            if self.server_state.tasks:
+                await asyncio.wait(self.server_state.tasks, timeout=FORCED_S)
+            await self.lifespan.shutdown()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A stop that was asked for is a success: unlike uvicorn's, this raises no signal again."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+
+class _Announcement:
+    """The line that tells a person, or the process that started us, where to knock."""
+
+    def __init__(self, host: str, listening: socket.socket) -> None:
+        shown = f"[{host}]" if ":" in host else host
+        self._line = f"dragoman listening on http://{shown}:{listening.getsockname()[1]}"
+
+    def __call__(self) -> None:
+        print(self._line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        # `create_server` puts the address into the error's text a second time.
+        reason = os.strerror(error.errno) if isinstance(error.errno, int) and error.errno > 0 else str(error)
+        hint = "; --port chooses another" if error.errno == errno.EADDRINUSE else ""
+        print(f"dragoman cannot listen on {host}:{port}: {reason}{hint}", file=sys.stderr)  # noqa: T201
+        raise SystemExit(CANNOT_START) from error
+
+
+def _quirks() -> Quirks:
+    """What earlier processes learned of their backends, where there is a place to keep it."""
+    path = state_file(os.environ)
+    return Quirks(None if path is None else QuirksFile(path))
+
+
+def _secrets(config: Config) -> list[str]:
+    own = [key.get_secret_value() for key in config.server.api_keys]
+    return own + [each.api_key.get_secret_value() for each in config.providers if each.api_key is not None]

@@ -1,0 +1,191 @@
+"""The client's side of one exchange: what was sent, when, and whether anyone still listens.
+
+Two things end an exchange from outside, both in the same way: the task that serves it is
+cancelled and `cause` says why. The client hung up (a task waits on `receive`), or the server
+shuts down. Cancelling reaches whatever is awaited: the connect, the wait for headers, the
+read of a chunk, the pause before a retry. A backend that falls silent is the business of
+`providers/http.py`.
+
+A stream that has been silent towards the client for the keep-alive interval gets a frame from
+a timer; when nothing was sent yet, the answer is opened with status 200 first. The timer is
+re-armed when it fires, never per chunk: a chunk only notes the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from time import perf_counter
+from typing import Any, Literal
+
+from translators.dialect import ReplyStream
+from translators.errors import ProxyError
+
+from .bodies import Receive
+from .errors import JSON, error_body, error_headers
+from .trace import GONE, Headers, Trace
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Cause = Literal["gone", "shutdown"]
+
+WATCH_AFTER_S = 0.2
+"""A hang-up within that time is noticed after it: most whole answers are through by then, and
+the task that waits for a hang-up costs as much as reading a request."""
+
+STREAM_HEADERS: Headers = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Client:
+    """Where the answer goes. `committed`: a status has been sent; `ended`: nothing more will be."""
+
+    __slots__ = (
+        "_beat",
+        "_busy",
+        "_closing",
+        "_head",
+        "_keepalive_s",
+        "_loop",
+        "_reply",
+        "_send",
+        "_sent",
+        "_start",
+        "_task",
+        "_timer",
+        "_trace",
+        "_watcher",
+        "cause",
+        "committed",
+        "ended",
+    )
+
+    def __init__(self, send: Send, trace: Trace, keepalive_s: float) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - an ASGI application always runs in a task
+        self._send, self._trace, self._task = send, trace, task
+        self._keepalive_s = keepalive_s
+        self._loop = asyncio.get_running_loop()
+        self._reply: ReplyStream | None = None
+        self._head: Headers = []
+        self._busy = self._closing = self.committed = self.ended = False
+        self._beat: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._start: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.cause: Cause | None = None
+        self._sent = self._loop.time()
+        """When the client last got something, or began to wait."""
+
+    # --- what ends it from outside ------------------------------------------------------
+
+    def watch(self, receive: Receive) -> None:
+        """Watch for a hang-up; call it when the request's body has been read."""
+        self._start = self._loop.call_later(WATCH_AFTER_S, self._begin_to_watch, receive)
+
+    def interrupt(self, cause: Cause) -> None:
+        """End the exchange by cancelling its task, unless it is being ended already."""
+        if not self._closing and not self.ended and self.cause is None:
+            self.cause = cause
+            self._task.cancel()
+
+    def interrupted(self) -> ProxyError | None:
+        """Take the cancellation back: what to tell the client; None: nobody is there to be told."""
+        self._task.uncancel()
+        if self.cause == "shutdown":
+            return ProxyError("unavailable", "the gateway is shutting down; send the request again")
+        self._trace.status = GONE
+        self.release()
+        return None
+
+    def release(self) -> None:
+        """Stop watching and timing; safe at any point."""
+        self.ended = True
+        for waiting in (self._start, self._timer, self._watcher, self._beat):
+            if waiting is not None:
+                waiting.cancel()
+
+    def _begin_to_watch(self, receive: Receive) -> None:
+        self._watcher = self._loop.create_task(self._wait_for_hangup(receive))
+
+    async def _wait_for_hangup(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.interrupt("gone")
+
+    # --- silence ------------------------------------------------------------------------
+
+    def expect(self, reply: ReplyStream, head: Headers | None = None) -> None:
+        """A stream will answer: from now on silence is filled; `head` are headers for its opening."""
+        self._reply = reply
+        if head is not None:
+            self._head = head
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._sent + self._keepalive_s, self._tick)
+
+    def _tick(self) -> None:
+        if self.ended or self._reply is None:
+            return
+        now = self._loop.time()
+        if now - self._sent >= self._keepalive_s:
+            self._sent = now
+            self._beat = self._loop.create_task(self._fill_silence(self._reply))
+        self._timer = self._loop.call_at(self._sent + self._keepalive_s, self._tick)
+
+    async def _fill_silence(self, reply: ReplyStream) -> None:
+        """A frame now, unless one is being sent: then the client is slow, not left waiting."""
+        if self._busy or self.ended:
+            return
+        frame = reply.keepalive() if self.committed else reply.start() or reply.keepalive()
+        await self._open()
+        await self._body(frame)
+
+    # --- what is sent -------------------------------------------------------------------
+
+    async def write(self, data: bytes, more: bool = True) -> None:
+        """Bytes of the stream; the first of them opens it, and without `more` they end it."""
+        self._busy = True
+        if self._beat is not None:
+            await self._settle(self._beat)
+        if not self.committed:
+            await self._open()
+        self.ended = not more
+        await self._body(data, more)
+        self._sent = self._loop.time()
+        self._busy = False
+
+    async def whole(self, status: int, headers: Headers, body: bytes) -> None:
+        """A whole answer at once."""
+        self.committed = self.ended = True
+        self._trace.status = status
+        headers.append((b"content-length", b"%d" % len(body)))
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._body(body, more=False)
+
+    async def fail(self, error: ProxyError) -> None:
+        """Tell of a failure as far as that is still possible: a status, or the stream's own way."""
+        self._busy = self._closing = True
+        if self._beat is not None:
+            await self._settle(self._beat)
+        if self.committed and self._reply is not None:
+            await self.write(self._reply.fail(error), more=False)
+            return
+        headers = [JSON, *self._trace.headers(), *error_headers(error)]
+        await self.whole(error.http_status, headers, error_body(error))
+
+    async def _open(self) -> None:
+        if not self.committed:
+            self.committed, self._trace.status = True, 200
+            headers = STREAM_HEADERS + self._head
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def _body(self, data: bytes, more: bool = True) -> None:
+        if self._trace.first_byte is None:
+            self._trace.first_byte = perf_counter()
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+    async def _settle(self, beat: asyncio.Task[None]) -> None:
+        self._beat = None
+        await beat

@@ -1,0 +1,102 @@
+"""Several processes that serve one listening socket.
+
+The parent binds the socket, forks, and replaces a worker that dies. It forks before anything
+has been started, so that nothing runs in the copy; what a worker needs it makes itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
+
+CANNOT_START = 1
+"""Exit status."""
+
+Ready = Callable[[], object]
+Work = Callable[[Ready, int], None]
+"""A worker's whole work; it is handed what says that it is ready, and the parent's pid."""
+
+
+class Workers:
+    """The parent of several processes that serve one socket."""
+
+    def __init__(self, count: int, work: Work, announce: Ready, stopping: Callable[[], None]) -> None:
+        """`stopping` is called when the stop begins: no connection may then wait for the parent's end."""
+        self._count, self._work, self._announce, self._let_go = count, work, announce, stopping
+        self._running: set[int] = set()
+        self._stopping = False
+
+    def run(self) -> int:
+        """Start them, replace those that die, until a stop; the exit status."""
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, self._stop)
+        pipes = [self._fork() for _ in range(self._count)]
+        answers = [_is_ready(pipe) for pipe in pipes]
+        started = all(answers)
+        status = 0 if started or self._stopping else CANNOT_START
+        if not started:
+            self._stop()
+        else:
+            self._announce()
+        while self._running:
+            pid, _ = os.wait()
+            self._running.discard(pid)
+            if not self._stopping and not self._replace(pid):
+                status = CANNOT_START
+                self._stop()
+        return status
+
+    def _replace(self, pid: int) -> bool:
+        """False when the new one does not get ready either: then something is wrong for good."""
+        print(f"dragoman worker {pid} died; starting another", file=sys.stderr, flush=True)  # noqa: T201
+        return _is_ready(self._fork())
+
+    def _fork(self) -> int:
+        """Start a worker; the end of a pipe on which it says that it is ready."""
+        reading, writing = os.pipe()
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.close(reading)
+            _live(lambda: self._work(lambda: os.write(writing, b"1"), parent))
+        self._running.add(pid)
+        os.close(writing)
+        if self._stopping:  # the signal came while it was being born
+            os.kill(pid, signal.SIGTERM)
+        return reading
+
+    def _stop(self, _signal: int = 0, _frame: FrameType | None = None) -> None:
+        self._stopping = True
+        self._let_go()
+        for pid in self._running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+
+
+def _live(work: Callable[[], None]) -> NoReturn:
+    """The child's whole life: it must never return into the parent's code."""
+    status = CANNOT_START
+    try:
+        work()
+        status = 0
+    except SystemExit:
+        pass
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _is_ready(pipe: int) -> bool:
+    """Wait for a worker's word; False when it ended without one."""
+    with os.fdopen(pipe, "rb") as reading:
+        return reading.read(1) == b"1"
