@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from .error_bodies import Told, is_html, read_body, told_in
+from .error_words import WORDS, words
 from .redaction import redact
 from .retry_after import told_delay, worded_delay
 
@@ -146,81 +147,6 @@ def param_at(pointer: str) -> str:
 
 # --- a backend's words become a kind ---------------------------------------------------
 
-
-def _words(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
-
-
-_WORDS: tuple[tuple[Kind, re.Pattern[str], tuple[int, ...]], ...] = (
-    (
-        "context_length",
-        _words(
-            r"context_length_exceeded",
-            r"exceed_context_size",  # llama.cpp
-            r"context[ _](?:length|window|size)",
-            r"prompt is too long",  # Anthropic
-            r"input is too long",  # Bedrock
-            r"too many (?:input )?tokens",
-            r"exceed\w* (?:the )?(?:max\w* )?(?:number of tokens|(?:model )?token limit|prompt length)",
-            r"token count .{0,40}exceeds",  # Google
-            r"model_max_prompt_tokens",
-        ),
-        (400, 413, 422, 500, 502),
-    ),
-    (
-        "quota",
-        _words(
-            r"insufficient_quota",
-            r"exceeded your current quota",
-            r"billing_(?:hard_limit|not_active)",
-            r"insufficient (?:credit|balance|funds)",
-            r"credit balance is too low",
-        ),
-        (400, 402, 403, 429),
-    ),
-    (
-        "rate_limit",
-        _words(
-            r"request_limit_exceeded",  # Databricks, met with status 400 too
-            r"rate_limit_(?:exceeded|error)",
-            r"rate[ -]limit(?:ed| exceeded| reached|$)",
-            r"exceeded .{0,80}rate limit",
-            r"too many requests",
-        ),
-        (400, 403, 500, 503),
-    ),
-    (
-        "content_filter",
-        _words(
-            r"content_filter",
-            r"content_policy",
-            r"content (?:management )?policy",
-            r"responsibleaipolicy",
-            r"prompt_blocked",
-            r"(?:blocked|flagged|rejected) .{0,60}(?:safety|moderation|content filter|guardrail)",
-        ),
-        (400, 403, 422),
-    ),
-    (
-        "overloaded",
-        _words(r"server_is_overloaded", r"overloaded", r"(?:over|at) capacity", r"server (?:is )?busy"),
-        (500, 502, 503, 529),
-    ),
-    (
-        "upstream_auth",
-        _words(
-            r"invalid_api_key",
-            r"authentication_error",
-            r"unauthenticated",
-            r"(?:incorrect|invalid) api key",
-            r"api key not valid",  # Google, with status 400
-        ),
-        (400,),
-    ),
-)
-"""Ordered, first match wins: words tell more than statuses (llama.cpp answers 500 to an
-overlong prompt), but only with the statuses they were met with, or inside a 200 reply."""
-
 _BY_STATUS: Mapping[int, Kind] = {
     401: "upstream_auth",
     402: "quota",
@@ -328,7 +254,7 @@ def _kind(status: int | None, told: Told, retry_codes: Sequence[str]) -> Kind:
     if any(told.code == code or told.message.startswith(code) for code in retry_codes):
         return "rate_limit"
     words = f"{told.code} {told.type} {told.message[:4000]}"
-    for kind, pattern, statuses in _WORDS:
+    for kind, pattern, statuses in WORDS:
         if (status is None or status in statuses) and pattern.search(words):
             return _worded(kind, told)
     if status is None or status < 400 or status >= 499:
@@ -388,7 +314,7 @@ _LABEL_LENGTH = 200
 _PLAIN_TYPE = re.compile(r"[a-z][a-z_]{2,40}")
 """Types in OpenAI's manner are relayed; a Python class name (vLLM) is not."""
 
-_MODEL_MISSING = _words(
+_MODEL_MISSING = words(
     r"model_not_found",
     r"endpoint_not_found",
     r"resource_does_not_exist",

@@ -390,14 +390,9 @@ class Grammar:
         return (
             last is not None
             and last.index not in self._open
-            and _FAMILY[last.kind] == _FAMILY[event.kind] != "call"
+            and any(last.kind in family and event.kind in family for family in _FAMILIES)
         )
 
 
-_FAMILY = {
-    "text": "message",
-    "refusal": "message",
-    "reasoning": "thought",
-    "summary": "thought",
-    "tool_call": "call",
-}
+_FAMILIES = ({"text", "refusal"}, {"reasoning", "summary"})
+"""Kinds whose pieces may share an item."""
