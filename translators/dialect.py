@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from .errors import ProxyError
 from .ir import Call, Event, Json, Shape, Usage
 from .profile import Profile
+
+if TYPE_CHECKING:
+    from .capsule import Seals
 
 LossKind = Literal["tuning", "content", "feature", "bookkeeping"]
 
@@ -30,13 +33,40 @@ class Loss(NamedTuple):
     kind: LossKind = "tuning"
 
 
+RepairSite = Literal["message_level", "chain_pairing", "request"]
+"""Where: the order of Chat messages, the pairing of Responses items, or elsewhere in the request."""
+RepairKind = Literal[
+    "missing_result",
+    "orphan_result",
+    "moved_result",
+    "merged_turn",
+    "duplicate_id",
+    "owner_id",
+    "trailing_assistant",
+    "json_word",
+    "sealed_reasoning",
+]
+
+
+class Repair(NamedTuple):
+    """Something of the client's request that was mended so that the backend takes it."""
+
+    site: RepairSite
+    kind: RepairKind
+    tool_call_id: str = ""
+    """The call's id as it is sent, or the result's own where no call is known."""
+    tool_name: str = ""
+    closed: bool = False
+    """Whether an assistant's line after the made-up result closes its turn."""
+
+
 @dataclass(slots=True)
 class Encoded:
-    """A request body for a backend, what it had to leave out, and how many repairs it took."""
+    """A request body for a backend, what it had to leave out, and what was mended in it."""
 
     body: Json
     losses: list[Loss] = field(default_factory=list)
-    repairs: int = 0
+    repairs: list[Repair] = field(default_factory=list)
     changed: bool = True
     """False: the body equals the input (pass lane sends the client's own bytes)."""
 
@@ -62,6 +92,8 @@ class ReplyContext:
     """What no client may read in an error: the key the backend was asked with."""
     now: Callable[[], int] | None = None
     """Clock for `completed_at`; None: `created` is used."""
+    seals: Seals | None = None
+    """What capsules are sealed with; None: what a shape cannot hold is not carried."""
 
 
 class StreamEncoder(Protocol):
@@ -82,6 +114,10 @@ class StreamEncoder(Protocol):
         """A frame that keeps the client's idle timer from firing."""
         ...
 
+    def abort(self, error: ProxyError, /) -> bytes:
+        """A failed end in as few bytes as the shape allows, for when `feed` itself broke."""
+        ...
+
     def body(self) -> Json:
         """The non-streaming reply made of the events fed so far; call it after Finished.
 
@@ -99,9 +135,12 @@ class StreamDecoder(Protocol):
     `feed` takes one parsed JSON object (the data of one frame); `done` the shape's end marker
     (`[DONE]`); `close` the end of the bytes: it ends every open item and the reply, as
     `Finished` when the backend had said so and as `Failed` when it stopped early.
-    After `Finished` or `Failed` nothing more comes, whatever is fed.
+    After `Finished` or `Failed` nothing more comes, whatever is fed. `told`: the backend has
+    said that the reply is over, and only usage or the end marker may follow.
     """
 
+    @property
+    def told(self) -> bool: ...
     def feed(self, obj: Json, /) -> Iterator[Event]: ...
     def done(self) -> Iterator[Event]: ...
     def close(self) -> Iterator[Event]: ...
@@ -170,13 +209,21 @@ class ReplyStream(Protocol):
     `feed` per network read, `close` at the end of the bytes, `fail` when the exchange broke;
     each gives the bytes for the client. `error` is set when the reply ended as failed. `begun`
     says that the backend has begun a reply (it named it, or something came of it): a failure
-    before that is an answer of its own, one after it belongs to the stream.
+    before that is an answer of its own, one after it belongs to the stream. `told` says that
+    the backend has said its end while `ended` is not yet true, since usage or `[DONE]` may
+    follow; `violations` what was illegal in the stream, by kind; `fault` is a bug of ours.
     """
 
     @property
     def begun(self) -> bool: ...
     @property
+    def told(self) -> bool: ...
+    @property
     def ended(self) -> bool: ...
+    @property
+    def fault(self) -> Exception | None: ...
+    @property
+    def violations(self) -> Mapping[str, int]: ...
     @property
     def error(self) -> ProxyError | None: ...
     @property

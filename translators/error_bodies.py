@@ -9,6 +9,7 @@ and proxies in between a page of HTML.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,13 +48,28 @@ _HTML_HEAD = 4096
 """Characters of a page that are searched for its title: the pattern costs the square of them."""
 
 
-def read_body(body: bytes) -> Told:
-    """The error that a response body (JSON, text, HTML or nothing) tells."""
+_PLACES = ("error", "errors", "base_resp")
+"""Where an object tells its error, when nothing better is known of its sender."""
+_PLACE_OF = {
+    "cloudflare": "errors",
+    "minimax_base_resp": "base_resp",
+    "databricks": "message",
+    "fastapi": "detail",
+}
+"""Shape of `errors.shapes` -> the key it is told by; the shapes left out have `error`."""
+
+
+def read_body(body: bytes, shapes: Sequence[str] = ()) -> Told:
+    """The error that a response body (JSON, text, HTML or nothing) tells.
+
+    `shapes` (`errors.shapes` of the profile) are tried first, in their order: where a proxy wraps
+    a backend's error in one of its own, they say whose words count.
+    """
     text = body.decode("utf-8", "replace").strip()
     if is_html(body):
         title = _TITLE.search(text, 0, _HTML_HEAD)
         return Told(_TAG.sub("", title.group(1)).strip() if title else "")
-    return _from_text(text)
+    return _from_text(text, (*(_PLACE_OF.get(shape, "error") for shape in shapes), *_PLACES))
 
 
 def is_html(body: bytes) -> bool:
@@ -81,23 +97,23 @@ def _names_error(obj: dict[str, Any]) -> bool:
     return isinstance(base, dict) and base.get("status_code") not in (0, None)
 
 
-def _from_text(text: str) -> Told:
+def _from_text(text: str, places: Sequence[str] = _PLACES) -> Told:
     """A text that may itself be JSON (Databricks puts its model's error body in `message`)."""
     if text[:1] in ("{", "["):
         value, _ = read_json(text.encode("utf-8", "replace"))
         if value is not None:
-            return _read(value)
+            return _read(value, places)
     return Told(text)
 
 
-def _read(value: Any) -> Told:
+def _read(value: Any, places: Sequence[str] = _PLACES) -> Told:
     if isinstance(value, str):
         return _from_text(value.strip())
     if isinstance(value, list):
         return _of_list(value)
     if not isinstance(value, dict):
         return Told()
-    for key in ("error", "errors", "base_resp"):
+    for key in places:
         inner = value.get(key)
         if inner:
             return _filled(_read(inner), value)

@@ -53,6 +53,15 @@ WORDS: tuple[tuple[Kind, re.Pattern[str], tuple[int, ...]], ...] = (
         (400, 403, 500, 503),
     ),
     (
+        "too_large",
+        words(
+            r"exceeds maximum allowed content length",  # Databricks, from 32 MiB on
+            r"request entity too large",
+            r"payload too large",
+        ),
+        (400, 500),
+    ),
+    (
         "content_filter",
         words(
             r"content_filter",

@@ -182,7 +182,7 @@ def decode_error(
     `headers` have lower-case names; `now` (seconds since the epoch) is needed to read a
     Retry-After date; `hide` are private strings (key, host) that the message may quote.
     """
-    told = read_body(body)
+    told = read_body(body, profile.errors.shapes)
     kind = _kind(status, told, profile.errors.retry.codes)
     if is_html(body) and status == 403:
         kind = "upstream"  # a bot wall in front of the backend, not its own refusal

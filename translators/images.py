@@ -1,11 +1,11 @@
-"""Images by address: where a request of either shape holds them, and what takes their place.
+"""Images by URL: where a request of either shape holds them, and what takes their place.
 
     Chat        messages[].content[]            {image_url: {url}}, or the URL alone
     Responses   input[].content[], .output[]    {image_url: URL}, or {url} as in Chat
                 input[].output                  {type: computer_screenshot, image_url: URL}
 
-Only http and https count: everything else is either in the body already or something that
-nobody but the backend can read. Fetching is not done here.
+Remote are http and https: everything else is either in the body already or something that
+nobody but the backend can read. Fetching and making smaller is not done here.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .ir import Json
 
 _LISTS = ("messages", "input")
 _HOLDERS = ("content", "output")
+_DATA = "data:image/"
 _REMOTE = re.compile(r"\s*https?://", re.IGNORECASE)
 
 
@@ -29,6 +30,16 @@ def remote_images(body: Json) -> dict[str, str]:
         url = _url(part)
         if url is not None and _REMOTE.match(url):
             found.setdefault(url, at)
+    return found
+
+
+def data_images(body: Json) -> dict[str, list[str]]:
+    """Every image in `body` itself, by its `data:` URL, with JSON pointers to all parts that hold it."""
+    found: dict[str, list[str]] = {}
+    for at, part in _parts(body):
+        url = _url(part)
+        if url is not None and url[: len(_DATA)].lower() == _DATA:
+            found.setdefault(url, []).append(at)
     return found
 
 

@@ -10,7 +10,7 @@ in one place: every decoder is tested against it, every encoder relies on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, assert_never
 
@@ -31,6 +31,8 @@ class Text:
 
     text: str
     annotations: tuple[Json, ...] = ()
+    mark: Json | None = None
+    """A Chat client's `cache_control`: what stands up to here is worth caching."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ class Reasoning:
     id: str | None = None
     at: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    native: Mapping[str, Any] = field(default_factory=dict)
+    """What an opened capsule holds (`capsule.py`): the backend's own, to be given back word for word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +273,8 @@ class Opened:
     joins: bool = False
     phase: str | None = None
     id: str = ""
+    native: Mapping[str, Any] | None = None
+    """Keys of a call that its backend wants back (a thought signature)."""
 
 
 @dataclass(slots=True)
@@ -300,6 +306,8 @@ class Closed:
     sealed: str | None = None
     text: str | None = None
     cut: bool = False
+    native: Mapping[str, Any] | None = None
+    """Of reasoning: what a capsule holds of it. Of a call: keys like those of `Opened`, told late."""
 
 
 @dataclass(slots=True)
@@ -376,7 +384,7 @@ class Grammar:
             case _ if self.state != "running":
                 return False
             case Opened(index=index):
-                return index == self._next and (not event.joins or self._may_join(event))
+                return index == self._next and (not event.joins or may_join(event, self._last, self._open))
             case Foreign(index=index):
                 return index == self._next
             case Delta(index=index) | Annotated(index=index) | Closed(index=index):
@@ -385,14 +393,15 @@ class Grammar:
                 return not self._open
         assert_never(event)
 
-    def _may_join(self, event: Opened) -> bool:
-        last = self._last
-        return (
-            last is not None
-            and last.index not in self._open
-            and any(last.kind in family and event.kind in family for family in _FAMILIES)
-        )
-
 
 _FAMILIES = ({"text", "refusal"}, {"reasoning", "summary"})
 """Kinds whose pieces may share an item."""
+
+
+def may_join(event: Opened, last: Opened | None, opened: Container[int]) -> bool:
+    """Whether `event` may continue the item of `last`, the piece begun before it."""
+    return (
+        last is not None
+        and last.index not in opened
+        and any(last.kind in family and event.kind in family for family in _FAMILIES)
+    )

@@ -23,6 +23,9 @@ ReasoningAsk = Literal[
     "none",
 ]
 
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
+"""Levels that some backend takes; `default` is Groq's word for a model's own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Auth:
@@ -53,6 +56,7 @@ class Wire:
     embeddings: str | None = "/embeddings"
     models: ModelList = field(default_factory=ModelList)
     websocket: bool = False
+    """Whether the backend takes Responses over a WebSocket too; known, and not used: it is asked by HTTP."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,8 @@ class RequestRules:
 
     drop: tuple[str, ...] = ()
     """Keys never sent, whatever the lane."""
+    drop_values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Keys that are not sent with one of these values, whatever the lane."""
     drop_translated: tuple[str, ...] = ()
     """Keys (of the backend's shape) that a translation does not carry over."""
     max_tokens_key: str = "max_tokens"
@@ -74,6 +80,12 @@ class RequestRules:
     clamp: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     stream_options: Literal["keep", "drop"] = "keep"
     force: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Top-level keys of the backend's shape and the values sent where the client says nothing."""
+    context_window: int | None = None
+    """Tokens the model takes in all: a request estimated to hold more is refused before it is sent."""
+    chars_per_token: float | None = None
+    """What the estimate divides by; needs `context_window`. None: a cautious figure."""
     max_body_bytes: int | None = None
     id_max_len: int | None = None
     learn_rejections: bool = True
@@ -84,6 +96,23 @@ class RequestRules:
 class CallIdRule:
     max: int = 64
     pattern: str | None = None
+
+
+MediaRule = Literal["keep", "refuse", "describe"]
+"""Sent on as far as the wire can say it; a 400 naming the modality; or told in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaRules:
+    """What becomes of pictures, documents and sound, by modality."""
+
+    image: MediaRule = "keep"
+    file: MediaRule = "keep"
+    audio: MediaRule = "keep"
+    unsupported: Literal["refuse", "describe"] = "refuse"
+    """What the backend's wire has no form for at all."""
+    tool_results: Literal["lift", "keep", "describe", "refuse"] = "lift"
+    """Media in a tool's result on the Chat wire: moved to a user message after the results, or left there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +131,9 @@ class MessageRules:
     split_parallel_tool_results: bool = False
     remote_images: Literal["keep", "inline", "reject"] = "keep"
     """Images by URL: sent on, fetched by the gateway and sent as `data:` URLs, or refused with a 400."""
+    media: MediaRules = field(default_factory=MediaRules)
+    cache_marks: bool = False
+    """Mark the first system message and the one before the last for Anthropic's prompt cache."""
     tool_call_id: CallIdRule = field(default_factory=CallIdRule)
     assistant_parts: Literal["output", "input"] = "output"
     """Responses wire: how parts of old answers are written (`output_text`, or `input_text`)."""
@@ -131,9 +163,13 @@ class ChoiceRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRules:
+    supported: bool = True
+    """False: a request with tools is refused with a 400 before it is sent."""
     types: tuple[str, ...] = ("function",)
     custom: Literal["function", "keep", "drop"] = "function"
     builtin: Literal["drop", "keep", "reject"] = "drop"
+    unknown: tuple[str, ...] = ()
+    """Types of hosted tools that the model does not know although the backend does: left out."""
     strict: Literal["keep", "drop"] = "drop"
     max: int | None = None
     schema: SchemaRules = field(default_factory=SchemaRules)
@@ -153,8 +189,17 @@ class OutputFormat:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningRules:
     ask: ReasoningAsk = "openai"
-    efforts: tuple[str, ...] = ("low", "medium", "high")
+    efforts: tuple[Effort, ...] = ("low", "medium", "high")
     map: Mapping[str, str] = field(default_factory=dict)
+    default_effort: Effort | None = None
+    """The level asked for where the client names none; None and `none` ask for nothing."""
+    mode: Literal["off", "summary-only", "encrypted"] | None = None
+    """How reasoning of earlier turns goes back: not at all, its words only, or whole; None: as the client
+    sends it, where the backend takes it."""
+    scope: Literal["turn", "all", "none"] = "turn"
+    """Of which turns: what came since the last real user message, all, or none."""
+    sweep: bool = True
+    """Leave out reasoning whose prefix has changed or whose partner is gone, before a backend refuses it."""
     fields: tuple[str, ...] = ("reasoning_content", "reasoning", "reasoning_text")
     parts: tuple[str, ...] = ("reasoning", "thinking", "redacted_thinking")
     tags: tuple[str, str] | None = ("<think>", "</think>")
@@ -163,20 +208,28 @@ class ReasoningRules:
     replay_on: Literal["all", "tool_turns"] = "all"
     placeholder: str | None = None
     signature: str | None = None
-    drop_sampling: bool = False
+    drop_sampling: bool | Literal["unless_none"] = False
+    """Leave sampling parameters out while the model reasons; `unless_none`: it does without being asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDelta:
+    """What is exact in streamed calls; `any`: guessed from whatever comes."""
+
     index: Literal["any", "exact"] = "any"
+    """Exact: an index is one call, whatever ids and names come with it."""
     id: Literal["any", "exact"] = "any"
+    """Exact: a new id, and nothing else, begins a new call."""
     args: Literal["any", "exact"] = "any"
+    """Exact: every piece is appended as it is, `{}` and repetitions too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SseRules:
     comments: bool = True
+    """Hand on comment lines of a stream that passes."""
     done: Literal["optional", "required"] = "optional"
+    """Required: a Chat stream that ends without `[DONE]` has failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,9 +239,11 @@ class AnswerRules:
     exact: bool = False
     """Replies pass untouched and unwatched in the pass lane."""
     content: Literal["any", "string"] = "any"
+    """String: content that is no text is a failure of the backend (Chat wire)."""
     finish_map: Mapping[str, str | None] = field(default_factory=dict)
     tool_calls_imply_finish: bool = True
     usage: Literal["any", "final"] = "any"
+    """Final: counts inside a choice (Moonshot's) are not read (Chat wire)."""
     reasoning_in_completion: bool = True
     tool_delta: ToolDelta = field(default_factory=ToolDelta)
     sse: SseRules = field(default_factory=SseRules)
@@ -203,9 +258,23 @@ class RetryRules:
     codes: tuple[str, ...] = ()
 
 
+ErrorShape = Literal[
+    "openai",
+    "in_band",
+    "anthropic",
+    "string",
+    "databricks",
+    "cloudflare",
+    "fastapi",
+    "google_list",
+    "minimax_base_resp",
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorRules:
-    shapes: tuple[str, ...] = ("openai",)
+    shapes: tuple[ErrorShape, ...] = ("openai",)
+    """Where an error body's words are looked for first, in this order."""
     retry: RetryRules = field(default_factory=RetryRules)
 
 
@@ -226,7 +295,15 @@ class Profile:
 
 
 FREE_FORM = frozenset(
-    {"request.rename", "request.clamp", "request.force", "reasoning.map", "answer.finish_map"}
+    {
+        "request.drop_values",
+        "request.rename",
+        "request.clamp",
+        "request.force",
+        "request.defaults",
+        "reasoning.map",
+        "answer.finish_map",
+    }
 )
 """Sections whose keys are the user's own."""
 

@@ -11,12 +11,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from .effort import LEVELS, nearest_effort
+from .effort import LEVELS, nearest_level
 from .ir import Json, Shape
 from .params import PARAMS
-from .profile import ReasoningRules
-from .rejection_words import Named, read_words
+from .rejection_words import SYSTEM_FIRST, Named, read_words
 from .rejections import EACH, INNER, Path, Rejection, allowed, without
+from .rejections import SYSTEM_FIRST as MOVED
 
 _SEARCHED = ("messages", "input", "tools", "text", "reasoning", "stream_options")
 """Where a key may be that is named without its path; `metadata` and the like are a client's own data."""
@@ -58,16 +58,55 @@ def rejected(
 
     `message`, `param`, `code`: the error's; `before`: what is left out already.
     """
-    named = read_words(message, param, code)
+    words = _own_words(message, body)
+    if shape == "chat" and SYSTEM_FIRST.search(words):
+        moved = Rejection(("messages",), instead=MOVED)
+        return () if without(body, moved) is body else (moved,)
+    named = read_words(words, param, code)
     found = [each for one in named for each in _read(one, body, shape, before)]
     if not all(allowed(each, shape) for each in found):
         return ()
     return tuple(dict.fromkeys(each for each in found if without(body, each) is not body))
 
 
+_QUOTED_FROM = 12
+"""Characters from which a client's text is looked for in an error; it must hold a blank, too."""
+_INPUT = re.compile(r"(?:input_value|'input')[=:].*")
+"""Where pydantic begins to quote what it was given."""
+
+
+def _own_words(message: str, body: Json) -> str:
+    """The message without what it quotes of the request: a client's text may read like a refusal.
+
+    What is remembered holds for every client of the model, so none may word it.
+    """
+    texts = {text for text in _texts(body) if text in message}
+    for text in sorted(texts, key=len, reverse=True):
+        message = message.replace(text, "...")
+    return "\n".join(_INPUT.sub("", line) for line in message.split("\n"))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if len(value) >= _QUOTED_FROM and " " in value:
+            yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
 def _read(named: Named, body: Json, shape: Shape, before: Sequence[Rejection]) -> Iterator[Rejection]:
+    if named.value and re.split(r"[.\]]", named.field)[-1] == "role":
+        yield from _of_role(named, body)
+        return
     path = _find(body, named.field, shape)
-    if named.value:
+    if named.beside is not None:
+        if path is not None and len(path) == 1:
+            yield Rejection(path, beside=named.beside)
+    elif named.value:
         if path is not None:
             yield from _of_value(named, path, body)
     elif path is None:
@@ -92,19 +131,30 @@ def _of_key(key: str, body: Json, before: Sequence[Rejection]) -> Rejection:
 # --- a value ---------------------------------------------------------------------------
 
 
+def _of_role(named: Named, body: Json) -> Iterator[Rejection]:
+    """A model that knows no developer is told the same as system, or by the user."""
+    if named.said not in (None, "developer") or "developer" in named.allowed:
+        return
+    instead = next((role for role in ("system", "user") if role in named.allowed or not named.allowed), None)
+    for key in ("messages", "input"):
+        if instead is not None and isinstance(body.get(key), list):
+            yield Rejection((key, EACH, "role"), value="developer", instead=instead)
+
+
 def _of_value(named: Named, path: Path, body: Json) -> Iterator[Rejection]:
     value: Any = body
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None
     if isinstance(value, str):
-        if value in _CHOICES.get(path[-1], ()) and value not in named.allowed:
+        meant = value not in named.allowed and named.said in (None, value)
+        if meant and value in _CHOICES.get(path[-1], ()):
             yield Rejection(path, value=value, instead=_nearest(value, path[-1], named.allowed))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from _of_number(named, path, value)
 
 
 def _nearest(value: str, key: str, known: tuple[str, ...]) -> str | None:
-    return nearest_effort(value, ReasoningRules(efforts=known)) if key in _EFFORTS and known else None
+    return nearest_level(value, known) if key in _EFFORTS and known else None
 
 
 def _of_number(named: Named, path: Path, value: float) -> Iterator[Rejection]:
@@ -113,7 +163,7 @@ def _of_number(named: Named, path: Path, value: float) -> Iterator[Rejection]:
         return
     low = least if named.low is None else named.low
     high = most if named.high is None else named.high
-    if (low, high) == (least, most):
+    if named.low is None and named.high is None:
         yield Rejection(path)
     elif not low <= value <= high:
         yield Rejection(path, bounds=(low, high))
@@ -129,6 +179,7 @@ def _find(body: Json, field: str, shape: Shape) -> Path | None:
         del steps[0]
     if not steps:
         return None
+    steps = _effort(steps, body)
     top, rest = steps[0], steps[1:]
     if rest:
         inner = _resolve(body.get(top), rest)
@@ -138,6 +189,13 @@ def _find(body: Json, field: str, shape: Shape) -> Path | None:
     held = {key: body[key] for key in _SEARCHED if key in body}
     places = (path for key in held for path in _leaves(held[key], top, (key,)))
     return next((path for path in places if allowed(Rejection(path), shape)), None)
+
+
+def _effort(steps: list[str], body: Json) -> list[str]:
+    """The effort by the name it has in this body, whatever wire the backend thinks of."""
+    if steps in (["reasoning_effort"], ["effort"], ["reasoning", "effort"]):
+        return ["reasoning_effort"] if "reasoning_effort" in body else ["reasoning", "effort"]
+    return steps
 
 
 def _resolve(value: Any, steps: list[str]) -> Path | None:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .chat.edit_arrange import one_system
 from .chat.edit_keys import CALL_KEYS, MESSAGE_KEYS, TOOL_KEYS
 from .dialect import Loss
 from .ir import Json, Shape
@@ -22,6 +23,9 @@ EACH = "*"
 
 Path = tuple[str, ...]
 
+SYSTEM_FIRST = "system_first"
+"""Instead of `messages` in the client's order: what its system messages say stands in one, at the start."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
@@ -29,7 +33,7 @@ class Rejection:
 
     `path`: keys from the top of the body, `*` for each entry of a list. With `value`, only that value
     is refused, and `instead` is sent for it; with `bounds`, a number is moved into them; with `name`, the
-    field is sent under that name.
+    field is sent under that name; with `beside`, it goes only from a body that sets that key too.
     """
 
     path: Path
@@ -37,6 +41,7 @@ class Rejection:
     instead: str | None = None
     bounds: tuple[float, float] | None = None
     name: str | None = None
+    beside: str | None = None
 
     @property
     def field(self) -> str:
@@ -63,6 +68,9 @@ _OPTIONAL_AT: Collection[Path] = {
     ("input", EACH, "id"),
     ("text", "verbosity"),
 }
+_ROLES: Collection[Path] = {("messages", EACH, "role"), ("input", EACH, "role")}
+"""Said by another name where `developer` is unknown, as a profile says it (`messages.developer`)."""
+_SAID = {*_ROLES, ("messages",)}
 _MEANING = frozenset({"refusal", "audio", "image_url", "input_audio", "file", "video_url", EACH}).union(
     *MESSAGE_KEYS.values(),
     *TOOL_KEYS.values(),
@@ -83,6 +91,10 @@ def allowed(rejection: Rejection, shape: Shape) -> bool:
     path = rejection.path
     if path in _OPTIONAL_AT:
         return True
+    if path == ("messages",):
+        return rejection.instead == SYSTEM_FIRST
+    if path in _ROLES:
+        return rejection.value == "developer" and rejection.instead in ("system", "user")
     if not path or (path[0] in _NEVER and path[0] not in _LISTS):
         return False
     if path[0] in _LISTS:
@@ -99,9 +111,21 @@ def allowed(rejection: Rejection, shape: Shape) -> bool:
 
 def without(body: Json, rejection: Rejection) -> Json:
     """`body` as the backend takes it; the same object when there is nothing to do, and unmutated."""
+    if rejection.beside is not None and rejection.beside not in body:
+        return body
+    if rejection.instead == SYSTEM_FIRST:
+        return _system_first(body)
     edited: Json = _edited(body, rejection.path, rejection)
     emptied = edited is not body and edited.get(rejection.path[0]) == {}
     return _less(edited, rejection.path[0]) if emptied else edited
+
+
+def _system_first(body: Json) -> Json:
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        return body
+    moved = one_system(messages, hoist=True)
+    return body if moved is messages else {**body, "messages": moved}
 
 
 def _edited(value: Any, path: Path, rejection: Rejection) -> Any:
@@ -159,8 +183,8 @@ _TOOL_PATHS: Mapping[Shape, tuple[Path, ...]] = {
 
 def losses(rejection: Rejection, body: Json, client: Shape, backend: Shape) -> list[Loss]:
     """What a body of the shape `backend` lost by the edit, at its places in the client's own `body`."""
-    if rejection.name is not None or rejection.path[0] == "stream_options":
-        return []  # a new name is no loss, nor is what asks for nothing in the answer itself
+    if rejection.name is not None or rejection.path[0] == "stream_options" or rejection.path in _SAID:
+        return []  # a new name or place is no loss, nor is what asks for nothing in the answer itself
     reason = _reason(rejection)
     params = _params(rejection, body, client, backend)
     if params:
@@ -179,6 +203,8 @@ def _reason(rejection: Rejection) -> str:
     if rejection.bounds is not None:
         low, high = rejection.bounds
         return f"moved into {low:g} to {high:g}, which this backend takes"
+    if rejection.beside is not None:
+        return f"this backend takes no {rejection.field} beside {rejection.beside}"
     return "this backend refuses it"
 
 

@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from .dialect import Loss
+from .errors import bad_request
 from .ir import Json, Shape
 from .params import PARAMS, idle
 from .profile import RequestRules
 
 _NEVER_DROPPED = frozenset({"model", "input", "messages", "instructions", "stream"})
 """Without these a request is none, or another one; no list of keys may take them away."""
+
+
+_ONE_THING = (
+    frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"}),
+    frozenset({"reasoning", "reasoning_effort", "thinking", "enable_thinking"}),
+)
+"""Keys that say the same: a body with one of them has said it."""
+
+
+def set_defaults(body: Json, rules: RequestRules) -> frozenset[str]:
+    """`rules.defaults` in place, where `body` says nothing and they are not left out; gives their keys."""
+    found = [key for key in rules.defaults if _is_free(key, body) and key not in rules.drop]
+    for key in found:
+        body[key] = rules.defaults[key]
+    return frozenset(found)
+
+
+def of_client(losses: list[Loss], defaults: frozenset[str]) -> list[Loss]:
+    """`losses` without those of the defaults, which no client asked for."""
+    return [loss for loss in losses if loss.pointer[1:].partition("/")[0] not in defaults]
+
+
+def _is_free(key: str, body: Json) -> bool:
+    same = next((names for names in _ONE_THING if key in names), (key,))
+    return all(body.get(name) in (None, "") for name in same)
+
+
+def check_cache_options(body: Mapping[str, Any]) -> None:
+    """Refuse (400) a mode of the prompt cache that no backend has; its `ttl` is theirs to judge."""
+    options = body.get("prompt_cache_options")
+    mode = options.get("mode") if isinstance(options, dict) else None
+    if mode not in (None, "implicit", "explicit"):
+        raise bad_request(
+            "`prompt_cache_options.mode` must be `implicit` or `explicit`.", "prompt_cache_options.mode"
+        )
 
 
 def apply_request_rules(
@@ -31,6 +67,10 @@ def apply_request_rules(
             body.setdefault(new, value)
     for path in rules.drop:
         _drop(body, path, names, losses)
+    for key, values in rules.drop_values.items():
+        if key in body and body[key] in values:
+            del body[key]
+            losses.append(Loss(f"/{key}", "this model does not take that value"))
     for key in [key for key in body if not _passes(key, rules, known)]:
         _drop(body, key, names, losses)
     if rules.stream_options == "drop":
@@ -47,7 +87,9 @@ def _parameters(shape: Shape) -> dict[str, str]:
 def _passes(key: str, rules: RequestRules, known: Collection[str]) -> bool:
     if rules.allow is not None and key not in rules.allow:
         return False
-    return rules.extra_keys is None or key in known or key in rules.extra_keys
+    if rules.extra_keys is None or key in known:
+        return True
+    return key in rules.extra_keys or key in rules.defaults
 
 
 def _drop(body: Json, path: str, names: dict[str, str], losses: list[Loss]) -> None:

@@ -7,17 +7,23 @@ upstream sent once. Nothing here waits or knows a clock.
 The end is judged in one place. The decoder says `Finished` or `Failed`; `close` makes it
 decide when the bytes stop early; `fail` ends the reply from outside (timeout, lost
 connection). Whatever comes after the end is ignored.
+
+Between restorer and encoder stands the guard (`guard.py`): the encoder gets legal events only.
+An exception of ours on the way ends the reply as failed, with all that was written before it;
+`fault` keeps it for the log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from .dialect import StreamDecoder, StreamEncoder
 from .errors import ProxyError, conceal
 from .framing import SseFramer
-from .ir import Event, Failed, Finished, Json, Started, Usage
+from .guard import Guard, Violations
+from .ir import Delta, Event, Failed, Finished, Json, Started, Usage
 from .lenient import read_json
 
 
@@ -40,10 +46,20 @@ class StreamTranslator:
         self._framer = SseFramer()
         self._decoder, self._encoder, self._restorer = decoder, encoder, restorer
         self._private = private
+        self._guard = Guard()
         self.begun = self.ended = False
         self.error: ProxyError | None = None
         """The failure the reply ended with, None while it runs and when it ended well."""
+        self.fault: Exception | None = None
         self.bad_frames = 0
+
+    @property
+    def told(self) -> bool:
+        return self._decoder.told and not self.ended
+
+    @property
+    def violations(self) -> Violations:
+        return self._guard.violations
 
     @property
     def usage(self) -> Usage | None:
@@ -58,22 +74,34 @@ class StreamTranslator:
 
     def feed(self, data: bytes) -> bytes:
         out: list[bytes] = []
-        for payload in self._framer.feed(data):
-            self._take(payload, out)
+        try:
+            for payload in self._framer.feed(data):
+                self._take(payload, out)
+        except Exception as error:
+            self._break(error, out)
         return b"".join(out)
 
     def close(self) -> bytes:
         """End of the upstream's bytes; an early one gives a failed reply, never silence."""
         out: list[bytes] = []
-        for payload in self._framer.close():
-            self._take(payload, out)
-        self._put(self._decoder.close(), out)
+        try:
+            for payload in self._framer.close():
+                self._take(payload, out)
+            if not self.ended:
+                self._put(self._decoder.close(), out)
+        except Exception as error:
+            self._break(error, out)
         return b"".join(out)
 
     def take(self, events: Iterable[Event]) -> bytes:
         """Events that came as no stream: a whole reply, for a client that asked for a stream."""
         out: list[bytes] = []
-        self._put(events, out)
+        try:
+            self._put(events, out)
+        except ProxyError:
+            raise
+        except Exception as error:
+            self._break(error, out)
         return b"".join(out)
 
     def body(self) -> Json:
@@ -86,9 +114,14 @@ class StreamTranslator:
         It has ended well where the backend had told its end, and only its bytes broke off.
         """
         out: list[bytes] = []
-        last = list(self._decoder.close())
-        told = any(isinstance(event, Finished) for event in last)
-        self._put(last if told else (Failed(error),), out)
+        if self.ended:
+            return b""
+        try:
+            last = list(self._decoder.close())
+            told = any(isinstance(event, Finished) for event in last)
+            self._put(last if told else (Failed(error),), out)
+        except Exception as fault:
+            self._break(fault, out)
         return b"".join(out)
 
     def _take(self, payload: bytes, out: list[bytes]) -> None:
@@ -111,15 +144,32 @@ class StreamTranslator:
             self.bad_frames += 1
 
     def _put(self, events: Iterable[Event], out: list[bytes]) -> None:
+        restorer, encode, opened = self._restorer, self._encoder.feed, self._guard.open
         for event in events:
-            restored = (event,) if self._restorer is None else self._restorer.feed(event)
-            for each in restored:
-                if self.ended:
-                    return
-                if isinstance(each, Failed):
-                    self.ended, self.error = True, conceal(each.error, self._private)
-                elif isinstance(each, Started):
-                    self.begun = True
-                elif isinstance(each, Finished):
-                    self.ended = True
-                out.append(self._encoder.feed(each))
+            for each in (event,) if restorer is None else restorer.feed(event):
+                if type(each) is Delta and each.index in opened:  # nearly all of them
+                    out.append(encode(each))
+                else:
+                    for mended in self._guard.mend(each):
+                        self._emit(mended, out)
+
+    def _emit(self, event: Event, out: list[bytes]) -> None:
+        if isinstance(event, Failed):
+            self.error = conceal(event.error, self._private)
+        elif isinstance(event, Started):
+            self.begun = True
+        out.append(self._encoder.feed(event))
+        self.ended = isinstance(event, Finished | Failed)
+
+    def _break(self, fault: Exception, out: list[bytes]) -> None:
+        """A bug of ours: the client is told of a failure, also where the encoder is what failed."""
+        self.violations.count("fault")
+        self.fault = self.fault or fault
+        error = ProxyError("internal", "The gateway failed while it translated this reply.")
+        with suppress(Exception):
+            if not self.ended:
+                self._emit(Failed(error), out)
+        if not self.ended:
+            self.ended, self.error = True, error
+            with suppress(Exception):
+                out.append(self._encoder.abort(error))

@@ -85,7 +85,8 @@ def _client_tool(ref: ToolRef, key: ToolKey, offered: Offered, forced: bool) -> 
         same = (ref.type, ref.name, ref.namespace) == (*wire, namespace)
         yield ref if same else ToolRef(*wire, namespace)
     elif forced:
-        raise bad_request(f"tool_choice forces '{key.name}', a tool this model cannot take", "tool_choice")
+        message = f"tool_choice forces '{key.name}', a tool this model cannot take; name another or send auto"
+        raise bad_request(message, "tool_choice")
 
 
 def _members(ref: ToolRef, offered: Offered) -> Iterator[ToolRef]:
@@ -105,7 +106,9 @@ def _hosted(ref: ToolRef, offered: Offered, forced: bool) -> Iterator[ToolRef]:
         yield ref
     elif forced:
         raise bad_request(
-            f"tool_choice forces '{ref.type}', a hosted tool this model's backend does not run", "tool_choice"
+            f"tool_choice forces '{ref.type}', a hosted tool this model's backend does not run; "
+            "name a function tool or send auto",
+            "tool_choice",
         )
 
 

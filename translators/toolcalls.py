@@ -25,6 +25,7 @@ import orjson
 
 from .ir import Json, ToolKind
 from .lenient import json_in
+from .profile import ToolDelta
 
 
 @dataclass(slots=True, eq=False)
@@ -92,6 +93,7 @@ class _Entry(NamedTuple):
 
 
 _NOTHING: Json = {}
+_TOLERANT = ToolDelta()
 _INDEX_DIGITS = 9
 _KEYS = frozenset({"index", "id", "type", "function", "custom", "name", "arguments", "input"})
 _FURTHER_KEYS = frozenset({"index", "id", "type", "function"})
@@ -101,10 +103,12 @@ class ToolCallAssembler:
     """See the module's words.
 
     `clean` turns False when a client that reads by the book would have taken the entries for
-    something else than the pieces given out; whoever rewrites sets it back.
+    something else than the pieces given out; whoever rewrites sets it back. `rules` say what is
+    exact with this backend: then it is taken at its word there, and nothing is guessed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rules: ToolDelta = _TOLERANT) -> None:
+        self._rules = rules
         self.calls: list[StreamedCall] = []
         self.clean = True
         self._by_index: dict[int, StreamedCall] = {}
@@ -131,7 +135,9 @@ class ToolCallAssembler:
                 self._take(_entry(raw), place if len(entries) > 1 else None)
             else:
                 self.clean = False
-        if len(self.calls) > known:  # the next call begins, so the ones before are whole
+        # The next call begins, so the ones before are whole; but one that begins with `{}` as well
+        # may be announced like them, and the texts of all come after that.
+        if len(self.calls) > known and self.calls[-1].held.strip() != "{}":
             self._release(held)
         return list(self._given(settle=False))
 
@@ -172,6 +178,8 @@ class ToolCallAssembler:
             self._continue(call, entry)
 
     def _known(self, entry: _Entry, place: int | None) -> StreamedCall | None:
+        if self._rules.index == "exact" and entry.number is not None:
+            return self._by_index.get(entry.number)
         if entry.id in self._by_id:
             return self._by_id[entry.id]
         if entry.number is not None:
@@ -188,6 +196,10 @@ class ToolCallAssembler:
 
     def _begins(self, call: StreamedCall, entry: _Entry) -> bool:
         """Whether an entry that points to `call` is the beginning of another one."""
+        if self._rules.index == "exact" and entry.number is not None:
+            return False
+        if self._rules.id == "exact":
+            return bool(entry.id and call.id and entry.id != call.id)
         if entry.id and call.id and entry.id != call.id:
             further = entry.text and not entry.name and (not call.whole or call.tells_again(entry.text))
             return not further
@@ -237,12 +249,18 @@ class ToolCallAssembler:
             self._say(call, entry.text)
 
     def _add_json(self, call: StreamedCall, text: str) -> None:
-        if call.said:
+        if self._rules.args == "exact":
+            self._say(call, text)
+        elif call.said:
             if text.lstrip()[:1] == "{" and call.whole and call.tells_again(text):
                 self.clean = False
             else:
                 self._say(call, text)
-            return
+        else:
+            self._add_first(call, text)
+
+    def _add_first(self, call: StreamedCall, text: str) -> None:
+        """The beginning of the arguments, which may be no more than a placeholder."""
         if call.held and (call.held.strip() == "{}" or call.tells_again(text)):
             call.held, self.clean = "", False
         if text.strip() == "{}" or (call.held + text).lstrip()[:1] == '"':

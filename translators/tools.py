@@ -61,7 +61,6 @@ class Lowered:
     call: Call
     names: Mapping[str, Original]
     losses: list[Loss] = field(default_factory=list)
-    repairs: int = 0
 
 
 def lower_tools(call: Call, profile: Profile, shape: Shape) -> Lowered:
@@ -157,7 +156,8 @@ class _Lowering:
 
     def _hosted(self, tool: Opaque) -> Iterator[Opaque]:
         rules = self._profile.tools
-        runs = tool.type in rules.types or (rules.builtin == "keep" and tool.shape == self._shape)
+        known = rules.builtin == "keep" and tool.type not in rules.unknown
+        runs = tool.type in rules.types or (known and tool.shape == self._shape)
         if not runs and rules.builtin == "reject":
             raise bad_request(
                 f"this model's backend does not run the hosted tool '{tool.type}'; remove it",

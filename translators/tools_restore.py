@@ -69,7 +69,13 @@ class RestoreTools:
             self._answers.add(event.index)
             return Opened(event.index, "text")
         return Opened(
-            event.index, "tool_call", event.call_id, original.name, original.kind, original.namespace
+            event.index,
+            "tool_call",
+            event.call_id,
+            original.name,
+            original.kind,
+            original.namespace,
+            native=event.native,
         )
 
     def _close(self, event: Closed) -> Sequence[Event]:
@@ -77,14 +83,15 @@ class RestoreTools:
         if original is None:
             return (event,)
         if event.cut:
-            return (Closed(event.index, cut=True),)
+            return (Closed(event.index, cut=True, native=event.native),)
         arguments = "".join(held) if event.text is None else event.text
         text = (
             unwrap_answer(arguments)
             if original.kind == "format"
             else unwrap_input(arguments, original.verbatim)
         )
-        return (Delta(event.index, text), Closed(event.index)) if text else (Closed(event.index),)
+        closed = Closed(event.index, native=None if original.kind == "format" else event.native)
+        return (Delta(event.index, text), closed) if text else (closed,)
 
     def _is_answer(self, event: Event) -> bool:
         return isinstance(event, Opened) and event.index in self._answers

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .capsule import Seals, open_capsules
 from .dialect import BackendDialect, ClientDialect, Encoded, ReplyContext
 from .errors import bad_request, param_at
 from .ir import Call, Failed, Json, Usage
@@ -54,7 +55,11 @@ class Translation:
 
 
 def translate_request(
-    call: Call, client: ClientDialect, backend: BackendDialect, profile: Profile
+    call: Call,
+    client: ClientDialect,
+    backend: BackendDialect,
+    profile: Profile,
+    seals: Seals | None = None,
 ) -> Translation:
     """Lower and encode `call` for a backend; raises `ProxyError` for what cannot be carried.
 
@@ -65,10 +70,10 @@ def translate_request(
         raise bad_request("`n` must be 1 here: the reply has to be translated, which gives one choice.", "n")
     if backend.name != call.shape:
         _check_format(call)
+    call, sealed = open_capsules(call, seals, profile.reasoning.sweep)
     lowered = lower_tools(call, profile, backend.name)
     encoded = backend.encode_request(lowered.call, profile)
-    encoded.losses[:0] = lowered.losses
-    encoded.repairs += lowered.repairs
+    encoded.losses[:0] = [*sealed, *lowered.losses]
     return Translation(lowered.call, encoded, client, backend, profile, lowered.names)
 
 

@@ -8,6 +8,7 @@ from ..dialect import Encoded, ReplyContext, StreamDecoder, StreamEncoder
 from ..errors import bad_request
 from ..ir import Call, Event, Json, Shape
 from ..profile import Profile
+from ..request_rules import check_cache_options
 from .decode import decode_request
 from .decoder import ChatDecoder
 from .edit import edit_request, passes
@@ -27,6 +28,7 @@ class ChatClient:
     def check(self, body: Json) -> None:
         if not body.get("messages"):
             raise bad_request("`messages` is required: a list with at least one message.", "messages")
+        check_cache_options(body)
 
     def encoder(self, call: Call, context: ReplyContext) -> StreamEncoder:
         return ChatEncoder(call, context)

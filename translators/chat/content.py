@@ -9,6 +9,9 @@ from ..ir import Json
 MEDIA = frozenset({"image_url", "input_audio", "file", "video_url"})
 """Part types that carry something other than words."""
 
+MARK = "cache_control"
+"""Key of a part: what stands up to it is worth caching (Anthropic)."""
+
 _PLAIN = {"type", "text"}
 
 

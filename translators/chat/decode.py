@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import bad_request, param_at
 from ..ir import Call, Json
 from ..params import BY_NAME, known_keys, read_params
+from ..request_rules import check_cache_options
 from .decode_messages import decode_messages
 from .decode_tools import check_offered, decode_choice, decode_tools
 
@@ -37,6 +38,7 @@ def decode_request(body: Json, new_id: Callable[[str], str]) -> Call:
     model = body.get("model")
     if not isinstance(model, str) or not model:
         raise bad_request("`model` is required and must be a string.", "model")
+    check_cache_options(body)
     tools = decode_tools(body)
     choice = decode_choice(body)
     check_offered(choice, tools)
@@ -118,6 +120,9 @@ def _format(raw: Any) -> Json:
         raise bad_request(
             "`response_format.json_schema.name` is required.", "response_format.json_schema.name"
         )
+    if not isinstance(nested.get("schema", {}), dict):
+        param = "response_format.json_schema.schema"
+        raise bad_request(f"`{param}` must be a JSON Schema object.", param)
     return {"type": "json_schema", **{key: value for key, value in nested.items() if key != "type"}}
 
 
@@ -148,13 +153,25 @@ def _is_integer(value: Any) -> bool:
     return _is_number(value) and value % 1 == 0
 
 
+def _is_count(value: Any) -> bool:
+    return _is_integer(value) and value >= 1
+
+
+def _within(low: int, high: int) -> Callable[[Any], bool]:
+    return lambda value: _is_number(value) and low <= value <= high
+
+
 def _is_stop(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(s, str) for s in value))
 
 
 _TYPES: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
-    ("a number", _is_number, ("temperature", "top_p", "presence_penalty", "frequency_penalty")),
-    ("an integer", _is_integer, ("max_tokens", "seed", "n", "top_logprobs")),
+    ("a number between 0 and 2", _within(0, 2), ("temperature",)),
+    ("a number between 0 and 1", _within(0, 1), ("top_p",)),
+    ("a number between -2 and 2", _within(-2, 2), ("presence_penalty", "frequency_penalty")),
+    ("an integer", _is_integer, ("seed",)),
+    ("an integer of at least 1", _is_count, ("max_tokens", "n")),
+    ("an integer of at least 0", lambda value: _is_integer(value) and value >= 0, ("top_logprobs",)),
     ("true or false", lambda value: isinstance(value, bool), ("logprobs", "parallel_tool_calls", "store")),
     (
         "a string",

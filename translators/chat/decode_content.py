@@ -21,11 +21,12 @@ def decode_content(content: Any, at: str) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (Text(content),)
     if isinstance(content, list):
-        return tuple(_part(raw, f"{at}/{i}") for i, raw in enumerate(content))
+        return tuple(decode_part(raw, f"{at}/{i}") for i, raw in enumerate(content))
     raise bad_request(f"`{param_at(at)}` must be a string, a list of parts, or null.", param_at(at))
 
 
-def _part(raw: Any, at: str) -> Part:
+def decode_part(raw: Any, at: str) -> Part:
+    """One part; raises 400 (`ProxyError`) for what is none."""
     if isinstance(raw, str):
         return Text(raw)
     if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
@@ -35,7 +36,8 @@ def _part(raw: Any, at: str) -> Part:
 
 
 def _text(raw: Json, at: str) -> Part:
-    return Text(_string(raw, "text", at))
+    mark = raw.get("cache_control")
+    return Text(_string(raw, "text", at), mark=mark if isinstance(mark, dict) else None)
 
 
 def _refusal(raw: Json, at: str) -> Part:

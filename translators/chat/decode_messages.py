@@ -7,12 +7,13 @@ last unanswered call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
+from ..capsule import FORMAT, RESPONSES_FORMAT
 from ..errors import bad_request, param_at
 from ..ir import Item, Json, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolKind, ToolResult
 from .annotations import from_chat
@@ -46,6 +47,8 @@ class _Reader:
         self._kinds: dict[str, ToolKind] = {}
         self._unanswered: dict[str, str] = {}
         """Name of an old-style function call -> the id minted for it."""
+        self._nameless: list[str] = []
+        """The ids minted for calls without one, until a result without one comes."""
 
     def read(self, raw: Any, at: str) -> list[Item]:
         if not isinstance(raw, dict):
@@ -76,7 +79,9 @@ class _Reader:
             raise bad_request(f"`{param_at(at)}.tool_calls` must be a list.", f"{param_at(at)}.tool_calls")
         calls = [self._call(entry, f"{at}/tool_calls/{i}") for i, entry in enumerate(listed)]
         if raw.get("function_call") is not None:
-            call = self._call({"function": raw["function_call"]}, f"{at}/function_call")
+            call = self._call(
+                {"id": self._new_id("call_"), "function": raw["function_call"]}, f"{at}/function_call"
+            )
             self._unanswered[call.name] = call.call_id
             calls.append(call)
         return calls
@@ -89,9 +94,12 @@ class _Reader:
         spec = raw.get(kind, raw)
         name = spec.get("name") if isinstance(spec, dict) else None
         if not isinstance(name, str) or not name:
-            raise bad_request(f"`{param}.{kind}.name` is required.", f"{param}.{kind}.name")
+            inner = "name" if at.endswith("/function_call") else f"{kind}.name"
+            raise bad_request(f"`{param}.{inner}` is required.", f"{param}.{inner}")
         call_id = raw.get("id")
-        call_id = call_id if isinstance(call_id, str) and call_id else self._new_id("call_")
+        if not (isinstance(call_id, str) and call_id):
+            call_id = self._new_id("call_")
+            self._nameless.append(call_id)
         self._kinds[call_id] = kind
         known = ("id", "type", "index", kind, *(("name", "arguments", "input") if spec is raw else ()))
         return ToolCall(
@@ -109,7 +117,8 @@ class _Reader:
         call_id = raw.get("tool_call_id")
         if raw["role"] == "function" and name is not None:
             call_id = self._unanswered.pop(name, "")
-        call_id = call_id if isinstance(call_id, str) else ""
+        if not (isinstance(call_id, str) and call_id):
+            call_id = self._nameless.pop(0) if self._nameless and raw["role"] == "tool" else ""
         return ToolResult(
             call_id=call_id,
             parts=decode_content(raw.get("content"), f"{at}/content"),
@@ -165,12 +174,28 @@ def _take_thoughts(raw: Json, at: str) -> tuple[list[Reasoning], Any]:
         if isinstance(text, str) and text.strip():
             texts.setdefault(text, f"{at}/{key}")
     details = raw.get("reasoning_details")
-    extra = {"reasoning_details": details} if isinstance(details, list) and details else {}
+    kept = [entry for entry in details if not _is_ours(entry)] if isinstance(details, list) else []
+    extra = {"reasoning_details": kept} if kept else {}
     fields = [Reasoning(summary=(text,), at=place) for text, place in texts.items()]
     if extra:
         first = fields[0] if fields else Reasoning(at=f"{at}/reasoning_details")
         fields = [replace(first, extra=extra), *fields[1:]]
-    return [*thoughts, *fields], content
+    return [*thoughts, *fields, *_sealed_thoughts(details, at)], content
+
+
+def _sealed_thoughts(details: Any, at: str) -> Iterator[Reasoning]:
+    """Entries that the Chat encoder wrote for what only its maker can read."""
+    for i, entry in enumerate(details if isinstance(details, list) else ()):
+        if not _is_ours(entry):
+            continue
+        id = entry.get("id")
+        own = id if isinstance(id, str) and id else None
+        yield Reasoning(sealed=entry["data"], id=own, at=f"{at}/reasoning_details/{i}")
+
+
+def _is_ours(entry: Any) -> bool:
+    ours = isinstance(entry, dict) and entry.get("format") in (FORMAT, RESPONSES_FORMAT)
+    return ours and isinstance(entry.get("data"), str) and bool(entry["data"])
 
 
 def _part_thoughts(content: Any, at: str) -> tuple[list[Reasoning], Any]:

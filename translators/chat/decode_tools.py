@@ -86,7 +86,18 @@ def _grammar(raw: Any, param: str) -> Json | None:
     if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
         raise bad_request(f"`{param}` must be an object with a `type`.", param)
     nested = raw.get("grammar")
-    return {"type": raw["type"], **nested} if isinstance(nested, dict) else dict(raw)
+    flat = {"type": raw["type"], **nested} if isinstance(nested, dict) else dict(raw)
+    if raw["type"] == "grammar":
+        _check_grammar(flat, f"{param}.grammar" if nested is not None else param)
+    return flat
+
+
+def _check_grammar(flat: Json, param: str) -> None:
+    for key in ("syntax", "definition"):
+        if not isinstance(flat.get(key), str) or not flat[key]:
+            raise bad_request(
+                f"`{param}.{key}` is required: a string, as for every grammar.", f"{param}.{key}"
+            )
 
 
 def _name(raw: Any, param: str) -> str:
@@ -163,7 +174,11 @@ def _ref(raw: Any, param: str) -> ToolRef:
 
 
 def check_offered(choice: ToolChoice | None, tools: tuple[AnyTool, ...]) -> None:
-    """Contract: a choice naming a tool that is not offered is a 400."""
+    """Contract: a choice naming a tool that is not offered is a 400; so is `required` without tools."""
+    if choice is not None and choice.mode == "required" and not tools:
+        raise bad_request(
+            "`tool_choice` needs `tools` to choose from: send some, or leave it out.", "tool_choice"
+        )
     for ref in (choice.only if choice else None) or ():
         if not any(_matches(ref, tool) for tool in tools):
             raise _not_offered(ref)

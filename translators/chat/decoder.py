@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..capsule import native_of
 from ..errors import ProxyError
 from ..ir import (
     Annotated,
@@ -37,6 +38,9 @@ from .finish import cut_short, failure_in, nameless_call, read_finish, settle_fi
 from .parts import Fragment, content_logprobs, read_annotations, read_content, read_thought
 
 _MESSAGE = ("text", "refusal")
+_SIGNATURES = ("extra_content", "thoughtSignature", "thought_signature")
+"""Keys in which thought signatures come: Google's own endpoint, Databricks, gateways in front of either."""
+_SIGNATURE_KEYS = frozenset(_SIGNATURES)
 
 
 class ChatDecoder:
@@ -47,7 +51,7 @@ class ChatDecoder:
         self._fields, self._thought_types = profile.reasoning.fields, profile.reasoning.parts
         self._answer = profile.answer
         self._splitter = ThinkSplitter(tags) if tags else None
-        self._calls = ToolCallAssembler()
+        self._calls = ToolCallAssembler(profile.answer.tool_delta)
         self._call_indices: list[int] = []
         self._out: list[Event] = []
         self._started = self._ended = self._in_messages = False
@@ -58,10 +62,23 @@ class ChatDecoder:
         self._plain = -1
         """Index of the open text piece while text needs no look at all, else -1."""
         self._sealed: str | None = None
+        signature = profile.reasoning.signature or ""
+        self._wants_parts = profile.reasoning.replay == "parts" or signature.startswith("content")
+        self._wants_details = profile.reasoning.replay == "details"
+        self._parts: list[Json] = []
+        self._details: list[Any] = []
+        self._late: dict[int, Json] = {}
+        """Position of a call -> its signature, where it came after the call was opened."""
+        self._message: Json = {}
+        """The signature of the message itself."""
         self._logprobs: list[Json] = []
         self._citations: list[Json] = []
         self._finish: FinishReason | None = None
         self._usage: Usage | None = None
+
+    @property
+    def told(self) -> bool:
+        return self._finish is not None and not self._ended
 
     def feed(self, obj: Json) -> Iterator[Event]:
         if self._plain >= 0 and (text := _plain_text(obj)):
@@ -92,11 +109,13 @@ class ChatDecoder:
         choice = first_choice(obj.get("choices"))
         if not self._started and (choice is not None or obj.get("id")):
             self._start(obj)
-        error = failure_in(obj, choice)
+        error = failure_in(obj, choice, self._answer.content)
         if error is not None:
             self._fail(error)
             return
-        told = obj.get("usage") or (choice.get("usage") if choice else None)
+        told = obj.get("usage")
+        if not told and choice is not None and self._answer.usage == "any":
+            told = choice.get("usage")
         if told and (usage := read_chat_usage(told, self._answer.reasoning_in_completion)):
             self._usage = usage
         if choice is not None:
@@ -136,6 +155,8 @@ class ChatDecoder:
         return message
 
     def _take(self, delta: Json, logprobs: Any) -> None:
+        if not _SIGNATURE_KEYS.isdisjoint(delta):
+            self._message |= {key: delta[key] for key in _SIGNATURES if delta.get(key)}
         thought = read_thought(delta, self._fields)
         if thought is not None:
             self._think(thought)
@@ -177,6 +198,10 @@ class ChatDecoder:
             self._shut()
         self._say("summary", thought.text)
         self._sealed = thought.sealed or self._sealed
+        if thought.part is not None and self._wants_parts:
+            self._parts.append(thought.part)
+        if self._wants_details:
+            self._details += thought.details
 
     def _text(self, text: str) -> None:
         splitter = self._splitter
@@ -229,8 +254,13 @@ class ChatDecoder:
         if self._kind == "text" and self._logprobs:
             self._out.append(Delta(self._index, "", self._logprobs))
             self._logprobs = []
-        self._out.append(Closed(self._index, sealed=self._sealed, cut=cut))
+        # A part that nobody signed is words and nothing else: they are in the summary.
+        parts = self._parts if self._sealed else []
+        native = native_of(parts, self._details) if parts or self._details else None
+        self._out.append(Closed(self._index, sealed=self._sealed, cut=cut, native=native))
         self._kind, self._sealed = None, None
+        if self._parts or self._details:
+            self._parts, self._details = [], []
 
     def _cite(self, annotations: tuple[Json, ...]) -> None:
         """Citations belong to the open text; told early, to the next one."""
@@ -242,13 +272,23 @@ class ChatDecoder:
     # --- calls -------------------------------------------------------------------------
 
     def _put(self, pieces: list[Piece]) -> None:
-        for call, opens, text, _ in pieces:
+        for call, opens, text, extra in pieces:
+            signed = {key: extra[key] for key in _SIGNATURES if key in extra} if extra else None
+            if signed and not opens:
+                self._late[call.position] = {**self._late.get(call.position, {}), **signed}
             if opens:
                 self._shut()
                 self._last = "tool_call"
                 self._call_indices.append(self._number())
                 self._out.append(
-                    Opened(self._call_indices[-1], "tool_call", call.id, call.name, tool=call.kind)
+                    Opened(
+                        self._call_indices[-1],
+                        "tool_call",
+                        call.id,
+                        call.name,
+                        tool=call.kind,
+                        native=signed or None,
+                    )
                 )
             if text:
                 self._out.append(Delta(self._call_indices[call.position], text))
@@ -261,7 +301,8 @@ class ChatDecoder:
 
     def _end(self, marked: bool) -> None:
         """`marked`: by `[DONE]`; some servers send nothing else at their end."""
-        if self._finish is None and not (marked and self._started):
+        unmarked = not marked and self._answer.sse.done == "required"
+        if unmarked or (self._finish is None and not (marked and self._started)):
             self._fail(cut_short("reply" if self._started else ""))
             return
         self._leave_text()
@@ -278,6 +319,10 @@ class ChatDecoder:
     def _finish_off(self, reason: FinishReason) -> None:
         short = reason in ("length", "content_filter")
         self._shut(cut=short)
+        if self._message:
+            carrier = self._number()
+            self._out.append(Opened(carrier, "summary"))
+            self._out.append(Closed(carrier, native={"message": self._message}))
         for call in self._calls.calls:
             if call.position < 0:
                 continue
@@ -285,7 +330,8 @@ class ChatDecoder:
             if not call.begun and not short:
                 # No arguments are `{}`: Codex and Databricks refuse "" as JSON.
                 self._out.append(Delta(index, "{}"))
-            self._out.append(Closed(index, cut=short and not call.parsable))
+            late = self._late.get(call.position)
+            self._out.append(Closed(index, cut=short and not call.parsable, native=late))
         self._out.append(Finished(reason, self._usage))
         self._ended = True
 

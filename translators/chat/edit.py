@@ -4,8 +4,8 @@ Both lanes go through here: the pass lane with the client's own body, the transl
 the canonical one of `encode`. Nothing is done twice, and nothing twice gives the same.
 
 The order is part of the rules: reasoning decides on `tool_choice` and sampling, so it comes
-before them; formats told in words need the messages; keys are dropped after everything that
-reads them.
+before them; formats told in words need the messages; no message moves after the cache marks;
+keys are dropped after everything that reads them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import Any
 from ..dialect import Encoded
 from ..ir import Json
 from ..profile import Profile
+from ..request_rules import of_client, set_defaults
 from .edit_arrange import arrange
 from .edit_body import clamp_numbers, drop_keys, finish_body, rename_keys
+from .edit_cache import mark_cache
 from .edit_choice import edit_choice
 from .edit_draft import Draft
 from .edit_format import edit_format, say_json
@@ -32,6 +34,7 @@ def edit_request(body: Json, profile: Profile) -> Encoded:
     for what the backend cannot be asked.
     """
     draft = Draft(body, profile)
+    defaults = set_defaults(draft.body, profile.request) if profile.request.defaults else None
     rename_keys(draft)
     edit_tools(draft)
     ask_reasoning(draft)
@@ -40,9 +43,12 @@ def edit_request(body: Json, profile: Profile) -> Encoded:
     edit_format(draft)
     arrange(draft, places)
     say_json(draft)
+    mark_cache(draft)
     drop_keys(draft)
     clamp_numbers(draft)
     finish_body(draft)
+    if defaults:
+        draft.losses = of_client(draft.losses, defaults)
     if draft.body == body:
         return Encoded(body, draft.losses, draft.repairs, changed=False)
     return Encoded(draft.body, draft.losses, draft.repairs)
@@ -60,9 +66,11 @@ def passes(body: Json, profile: Profile) -> bool:
         return False
     if not all(_takes(tool, profile) for tool in _dicts(body.get("tools"))):
         return False
+    messages = _dicts(body.get("messages"))
+    if profile.request.extra_keys is not None and any(_is_old(message) for message in messages):
+        return False
     if _takes({"type": "custom"}, profile):
         return True
-    messages = _dicts(body.get("messages"))
     return not any(call.get("type") == "custom" for m in messages for call in _dicts(m.get("tool_calls")))
 
 
@@ -72,6 +80,11 @@ def _takes(tool: Json, profile: Profile) -> bool:
     if kind == "custom":
         return "custom" in rules.types and rules.custom == "keep"
     return kind in rules.types or (kind != "function" and rules.builtin == "keep")
+
+
+def _is_old(message: Json) -> bool:
+    """Whether it is of the form that OpenAI had before tools; no backend with a closed schema knows it."""
+    return message.get("role") == "function" or message.get("function_call") is not None
 
 
 def _dicts(value: Any) -> list[Json]:

@@ -24,10 +24,10 @@ def arrange(draft: Draft, places: Places) -> None:
     messages: list[Json] = draft.body["messages"]
     rules = draft.profile.messages
     if not draft.profile.answer.exact or rules.split_parallel_tool_results:
-        messages, repairs = repair_history(messages)
+        messages, repairs = repair_history(messages, rules.media.tool_results != "keep")
         draft.repairs += repairs
     if rules.system != "many":
-        messages = _one_system(messages, hoist=rules.system == "hoist_all")
+        messages = one_system(messages, hoist=rules.system == "hoist_all")
     if rules.trailing_assistant == "drop":
         messages = _without_prefill(draft, messages, places)
     messages = _short_ids(draft, messages)
@@ -41,7 +41,7 @@ def arrange(draft: Draft, places: Places) -> None:
 # --- system messages -------------------------------------------------------------------
 
 
-def _one_system(messages: list[Json], hoist: bool) -> list[Json]:
+def one_system(messages: list[Json], hoist: bool) -> list[Json]:
     """The system messages at the start (or all of them, hoisted) as one.
 
     Texts are joined by a blank line. At the start only messages of one role are joined:

@@ -66,6 +66,9 @@ def drop_keys(draft: Draft) -> None:
     for key in rules.drop:
         if key in draft.body:
             draft.leave_out(key, "this backend does not take it")
+    for key, values in rules.drop_values.items():
+        if key in draft.body and draft.body[key] in values:
+            draft.leave_out(key, "this model does not take that value")
     allowed = _allowed(draft.profile)
     if allowed is not None:
         for key in [key for key in draft.body if key not in allowed]:
@@ -76,7 +79,7 @@ def _allowed(profile: Profile) -> frozenset[str] | None:
     rules, ask = profile.request, profile.reasoning.ask
     if rules.allow is None and rules.extra_keys is None:
         return None
-    own = (*rules.force, *rules.rename.values(), *_ASK_KEYS.get(ask, ()))
+    own = (*rules.force, *rules.defaults, *rules.rename.values(), *_ASK_KEYS.get(ask, ()))
     return _allowed_keys(rules.allow, rules.extra_keys, own)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ..dialect import Loss, LossKind
+from ..dialect import Loss, LossKind, Repair
 from ..errors import bad_request
 from ..ir import Json
 from ..params import PARAMS, idle
 from ..profile import Profile
+from ..turns import begins_turn
 
 PARAM_OF = {param.chat: param for param in PARAMS if param.chat} | {
     "max_tokens": next(param for param in PARAMS if param.name == "max_tokens")
@@ -20,15 +21,26 @@ _LEFT_OUT_FEATURES = frozenset({"web_search_options"})
 class Draft:
     """`body` is a copy at its top level only: what is inside is replaced, never changed."""
 
-    __slots__ = ("body", "losses", "profile", "renamed", "repairs")
+    __slots__ = ("_turn", "body", "losses", "profile", "renamed", "repairs")
 
     def __init__(self, body: Json, profile: Profile) -> None:
         self.body = dict(body)
         self.profile = profile
         self.losses: list[Loss] = []
-        self.repairs = 0
+        self.repairs: list[Repair] = []
         self.renamed: dict[str, str] = {}
         """Top-level keys -> the names they came in by."""
+        self._turn: int | None = None
+
+    def in_scope(self, at: int) -> bool:
+        """Whether reasoning of the message at `at` goes back, by `reasoning.scope`."""
+        scope = self.profile.reasoning.scope
+        if scope != "turn":
+            return scope == "all"
+        if self._turn is None:
+            messages = self.body.get("messages") or ()
+            self._turn = max((i for i, each in enumerate(messages) if begins_turn(each)), default=-1)
+        return at > self._turn
 
     def lose(self, pointer: str, reason: str, kind: LossKind = "tuning") -> None:
         """Record a loss; `pointer` is a JSON pointer in the body as it came in."""

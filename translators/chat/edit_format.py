@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from ..dialect import Repair
 from ..ir import Json
 from .content import as_text, joined
 from .edit_draft import Draft
@@ -94,6 +95,7 @@ def say_json(draft: Draft) -> None:
     read = [message for message in messages if system_counts or message.get("role") not in _SYSTEM]
     if any("json" in _spoken(message).lower() for message in read):
         return
+    draft.repairs.append(Repair("request", "json_word"))
     for i in reversed(range(len(messages))):
         if messages[i].get("role") == "user":
             told = {**messages[i], "content": joined(messages[i].get("content"), _NUDGE, " ")}

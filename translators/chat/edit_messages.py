@@ -11,6 +11,7 @@ from ..ir import Json
 from .content import as_text, is_blank, is_marked, joined
 from .edit_draft import Draft
 from .edit_keys import CALL_KEYS, MESSAGE_KEYS, known_only
+from .edit_media import edit_media
 from .edit_parts import edit_part
 from .edit_replay import edit_replay
 
@@ -27,6 +28,8 @@ def edit_each(draft: Draft) -> Places:
     messages = draft.body.get("messages")
     if not isinstance(messages, list):
         raise bad_request("`messages` is required and must be a list.", "messages")
+    edit_media(draft)
+    messages = draft.body["messages"]
     if draft.profile.messages.remote_images == "reject":
         refuse_remote_images(draft.body)
     edited = [(i, _message(draft, message, i)) for i, message in enumerate(messages)]
@@ -53,7 +56,7 @@ def _message(draft: Draft, message: Any, at: int) -> Json:
             message = {**message, "content": ""}
     if message.get("content") == [] and not draft.profile.answer.exact:
         message = {**message, "content": None if message.get("tool_calls") else ""}
-    return _content(draft, _keys(draft, message, at))
+    return _content(draft, _keys(draft, message, at), at)
 
 
 # --- assistant messages ----------------------------------------------------------------
@@ -140,7 +143,7 @@ def _call_keys(draft: Draft, call: Any, pointer: str) -> Any:
 # --- content ---------------------------------------------------------------------------
 
 
-def _content(draft: Draft, message: Json) -> Json:
+def _content(draft: Draft, message: Json, at: int) -> Json:
     """Text as a string, no blank text, no null: what the profile says of content."""
     rules, role = draft.profile.messages, message.get("role")
     content = message.get("content")
@@ -152,8 +155,19 @@ def _content(draft: Draft, message: Json) -> Json:
         content = message["content"]
     if rules.text_parts == "string" and isinstance(content, list):
         text = as_text(content, "\n" if role == "tool" else "")
-        message = message if text is None else {**message, "content": text}
+        if text is not None:
+            _report_keys(draft, content, at)
+            message = {**message, "content": text}
     return null_content(draft, message) if role == "assistant" else message
+
+
+def _report_keys(draft: Draft, parts: list[Json], at: int) -> None:
+    """What parts say beside their text (`cache_control`, say) is lost in a string."""
+    for i, part in enumerate(parts if is_marked(parts) else ()):
+        for key in sorted(part.keys() - {"type", "text"}):
+            if part[key] is not None:
+                reason = "this backend takes content as one string"
+                draft.lose(f"/messages/{at}/content/{i}/{key}", reason, "bookkeeping")
 
 
 def null_content(draft: Draft, message: Json) -> Json:

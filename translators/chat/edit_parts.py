@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import Json
-from .content import string
+from .content import MARK, string
 from .edit_draft import Draft
 from .edit_keys import known_only
 
@@ -32,7 +32,8 @@ def edit_part(draft: Draft, part: Any, pointer: str) -> Any:
     kind = string(part.get("type"))
     if draft.profile.request.extra_keys is None or kind not in ("text", *_INNER):
         return part
-    part = known_only(draft, part, ("type", kind), pointer)
+    marks = (MARK,) if draft.profile.messages.cache_marks else ()
+    part = known_only(draft, part, ("type", kind, *marks), pointer)
     inner = part.get(kind)
     if not isinstance(inner, dict) or kind not in _INNER:
         return part

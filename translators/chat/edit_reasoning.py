@@ -1,4 +1,4 @@
-"""How much the model shall reason: `reasoning.ask`, `efforts` and `map` of the profile.
+"""How much the model shall reason: `reasoning.ask`, `efforts`, `map` and `default_effort` of the profile.
 
 Chat says it with `reasoning_effort`; other backends have an object or a switch of their own.
 What a client says in the backend's own words goes first and is left alone.
@@ -9,21 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..effort import default_effort, nearest_effort
 from ..ir import Json
-from ..profile import ReasoningRules
 from .edit_draft import Draft
-
-_LEVELS: Mapping[str, float] = {
-    "none": 0.0,
-    "minimal": 0.05,
-    "low": 0.2,
-    "medium": 0.5,
-    "high": 0.75,
-    "xhigh": 0.9,
-    "max": 1.0,
-    "ultra": 1.1,  # Codex knows it; no backend does
-}
-"""The levels on a scale, so that "nearest" means something where levels are missing between."""
 
 _BUDGETS: Mapping[str, int] = {
     "minimal": 1024,
@@ -46,18 +34,46 @@ def ask_reasoning(draft: Draft) -> None:
     pointer = _adopt_object(draft)
     asked = body.get("reasoning_effort")
     if isinstance(asked, str):
-        level = _level(asked, rules)
-        honoured = level == asked or (asked == "none" and rules.ask != "openai")
+        level = nearest_effort(asked, rules)
+        honoured = level == asked or (asked == "none" and level is None and rules.ask != "openai")
         if not honoured or (rules.ask == "enable_thinking" and asked != "none"):
             told = f"asked for '{asked}', this model is told '{level}'" if level else _UNKNOWN
             draft.lose(pointer, told)
         _ASKS[rules.ask](draft, level)
+    elif rules.default_effort is not None and asked is None and not _says_itself(body):
+        _ask_default(draft)
     if rules.ask == "thinking_budget":
         _make_room(draft)
-    if rules.drop_sampling and is_thinking(body):
+    if rules.drop_sampling and (is_thinking(body) or _thinks_unasked(draft)):
         for key in _SAMPLING:
             if key in body:
                 draft.leave_out(key, "this model takes no sampling parameters while it reasons")
+
+
+def _ask_default(draft: Draft) -> None:
+    """The level of the profile: no wish of the client's, so nothing is lost by the nearest one."""
+    level = default_effort(draft.profile.reasoning)
+    if level is not None:
+        draft.body["reasoning_effort"] = level
+        _ASKS[draft.profile.reasoning.ask](draft, level)
+
+
+def _says_itself(body: Json) -> bool:
+    """Whether the client speaks of reasoning in some backend's own words."""
+    reasoning = body.get("reasoning")
+    if isinstance(reasoning, dict) and not _OWN_OBJECT.isdisjoint(reasoning):
+        return True
+    return any(key in body for key in ("thinking", "output_config", "enable_thinking"))
+
+
+_OWN_OBJECT = frozenset({"effort", "max_tokens", "enabled"})
+"""Keys of OpenRouter's `reasoning` object that say how much."""
+
+
+def _thinks_unasked(draft: Draft) -> bool:
+    """Whether the model reasons though the body does not say so: only an explicit `none` ends that."""
+    rule = draft.profile.reasoning.drop_sampling
+    return rule == "unless_none" and draft.body.get("reasoning_effort") != "none"
 
 
 _UNKNOWN = "this model cannot be told so"
@@ -89,22 +105,6 @@ def is_thinking(body: Json) -> bool:
     if "enable_thinking" in body:
         return body["enable_thinking"] is True
     return body.get("reasoning_effort") not in (None, "none")
-
-
-def _level(asked: str, rules: ReasoningRules) -> str | None:
-    """The level to send for the asked one, None to say nothing.
-
-    Never more or less than nothing: `none` becomes no other level, no other level `none`.
-    """
-    if rules.ask == "none":
-        return None
-    wanted = rules.map.get(asked, asked)
-    if wanted in rules.efforts:
-        return wanted
-    known = [level for level in rules.efforts if level in _LEVELS and level != "none"]
-    if wanted == "none" or wanted not in _LEVELS or not known:
-        return None
-    return min(known, key=lambda level: abs(_LEVELS[level] - _LEVELS[wanted]))
 
 
 # --- one function for each way of asking -----------------------------------------------
@@ -152,8 +152,8 @@ def _adaptive(draft: Draft, level: str | None) -> None:
 
 def _toggle(draft: Draft, level: str | None) -> None:
     """On or off, and the level beside it where it is on."""
-    asked = draft.body["reasoning_effort"]
-    _say(draft, "thinking", {"type": "disabled" if asked == "none" else "enabled"})
+    off = draft.body["reasoning_effort"] == "none" and level in (None, "none")
+    _say(draft, "thinking", {"type": "disabled" if off else "enabled"})
     _effort(draft, None if level == "none" else level)
 
 

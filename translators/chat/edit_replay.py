@@ -26,8 +26,24 @@ _PARTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
 _TAGS = ("<think>", "</think>")
 
 
+NATIVE = "native"
+"""Key under which a translation hands over content parts out of a capsule."""
+
+
+class NativeParts(list[Json]):
+    """Of a type of its own, so that no client's body can hold one."""
+
+
 def edit_replay(draft: Draft, message: Json, at: int) -> Json:
     """An assistant message with its reasoning where this backend wants it, the same one if it has none."""
+    native = message.get(NATIVE)
+    if not isinstance(native, NativeParts):
+        return _edited(draft, message, at)
+    rest = _edited(draft, {key: value for key, value in message.items() if key != NATIVE}, at)
+    return {**rest, "content": [*native, *as_parts(rest.get("content"))]}
+
+
+def _edited(draft: Draft, message: Json, at: int) -> Json:
     rules = draft.profile.reasoning
     content = message.get("content")
     parts = [part for part in content if _is_thought(part)] if isinstance(content, list) else []
@@ -36,6 +52,8 @@ def edit_replay(draft: Draft, message: Json, at: int) -> Json:
         return _with_placeholder(message, rules)
     if not _is_replayed(rules, message):
         return _without(draft, message, fields, parts, at)
+    if not draft.in_scope(at):
+        return _with_placeholder(_without(draft, message, fields, parts, at), rules)
     return _with_placeholder(_replayed(message, fields, parts, rules), rules)
 
 
@@ -44,7 +62,11 @@ def _is_thought(part: Any) -> bool:
 
 
 def _is_replayed(rules: ReasoningRules, message: Json) -> bool:
-    return rules.replay != "never" and (rules.replay_on == "all" or bool(message.get("tool_calls")))
+    if rules.mode == "off" or rules.replay == "never":
+        return False
+    if rules.replay == "details" and rules.replay_field in rules.fields:
+        return False  # a backend with signatures and no field for words (Gemini): it refuses the key
+    return rules.replay_on == "all" or bool(message.get("tool_calls"))
 
 
 def _bare(message: Json) -> Json:

@@ -30,7 +30,7 @@ def encode_request(call: Call, profile: Profile) -> Encoded:
     Raises 400 (`ProxyError`) for content and features that cannot be carried.
     """
     conversation = Conversation(call, profile)
-    messages, repairs = repair_history(conversation.messages)
+    messages, repairs = repair_history(conversation.messages, profile.messages.media.tool_results != "keep")
     losses = conversation.losses
     body: Json = {"model": call.model, "messages": messages}
     body |= _params(call, profile, losses)
@@ -49,7 +49,7 @@ def encode_request(call: Call, profile: Profile) -> Encoded:
         error.param = places.param(error.param)
         raise
     losses += places.losses(edited.losses)
-    return Encoded(edited.body, losses, repairs + edited.repairs)
+    return Encoded(edited.body, losses, [*repairs, *edited.repairs])
 
 
 # --- parameters ------------------------------------------------------------------------

@@ -7,12 +7,15 @@ Ids, phases and statuses of items have no place here and mean nothing to the mod
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from ..dialect import Loss
 from ..ir import AdditionalTools, Call, Item, Json, Message, Opaque, Reasoning, ToolCall, ToolResult
+from ..media import MediaPolicy
 from ..profile import Profile
 from .content import joined
+from .edit_replay import NATIVE, NativeParts
 from .encode_parts import content_of
 
 
@@ -22,14 +25,21 @@ class Conversation:
     def __init__(self, call: Call, profile: Profile) -> None:
         self.messages: list[Json] = []
         self.losses: list[Loss] = []
+        self._media = MediaPolicy(profile.messages.media, self.losses)
         self.at: dict[int, str] = {}
         self._own = call.shape == "chat"
         self._replays = profile.reasoning.replay != "never"
+        self._takes_words = profile.reasoning.mode != "off" and profile.reasoning.scope != "none"
+        self._takes_native = self._takes_words and profile.reasoning.mode != "summary-only"
+        self._signed: list[tuple[int, Json]] = []
+        """Messages before a capsule, and its calls: call id -> keys that the backend wants back."""
         self._thoughts: list[Reasoning] = []
         self._called = {item.call_id for item in call.items if isinstance(item, ToolCall)}
         for item in call.items:
             self._add(item)
         self._forget_thoughts("nothing follows it")
+        if self._signed:
+            self._sign_calls()
 
     def _add(self, item: Item) -> None:
         match item:
@@ -56,7 +66,8 @@ class Conversation:
         self.at[id(message)] = at
 
     def _message(self, item: Message) -> Json:
-        message: Json = {"role": item.role, "content": content_of(item.parts, f"{item.at}/content")}
+        content = content_of(item.parts, f"{item.at}/content", self._media)
+        message: Json = {"role": item.role, "content": content}
         if item.name:
             message["name"] = item.name
         return {**message, **item.extra} if self._own else message
@@ -96,16 +107,60 @@ class Conversation:
     # --- reasoning -----------------------------------------------------------------
 
     def _reasoning(self, item: Reasoning) -> None:
-        if not self._replays:
+        if item.native and not self._takes_native:
+            item = replace(item, native={})
+        if item.native:
+            self._native(item)
+            if not (item.summary or item.content or _before(item)):
+                return
+        if not self._replays and not item.native:
             self._lose(item, "this backend does not take the reasoning of earlier turns back")
         else:
             self._thoughts.append(item)
 
+    def _native(self, item: Reasoning) -> None:
+        """What a capsule held of calls and messages is put where it came from; the rest waits for its turn.
+
+        Calls are named by their ids, and may stand before or after it.
+        """
+        if calls := item.native.get("calls"):
+            self._signed.append((len(self.messages), calls))
+        if keys := item.native.get("message"):
+            if (turn := self._open_turn()) is not None:
+                turn.update(keys)
+            else:
+                self._lose(replace(item, sealed="message"), "no answer stands before it")
+
+    def _sign_calls(self) -> None:
+        """Signatures onto the calls of the turn that their capsule stands in, or the only call of that id.
+
+        Some backends (Gemini) give the same ids in every reply, and refuse another call's signature.
+        """
+        turns: list[int] = []
+        turn = 0
+        calls: dict[str, dict[int, Json]] = {}
+        for message in self.messages:
+            turns.append(turn)
+            turn += message.get("role") != "assistant"
+            for call in message.get("tool_calls") or ():
+                calls.setdefault(call["id"], {}).setdefault(turn, call)
+        turns.append(turn)
+        for place, signed in self._signed:
+            for call_id, keys in signed.items():
+                known = calls.get(call_id, {})
+                call = next(iter(known.values())) if len(known) == 1 else known.get(turns[place])
+                if call is not None:
+                    call.update(keys)
+
     def _attach(self, turn: Json) -> None:
         """The reasoning before this turn, in the form `edit_replay` reads."""
-        for item in self._thoughts:
+        for item in self._latest():
             words = "\n\n".join(item.content or item.summary)
             details = item.extra.get("reasoning_details") if self._own else None
+            if item.native.get("parts"):
+                turn[NATIVE] = NativeParts([*turn.get(NATIVE, ()), *item.native["parts"]])
+                continue
+            details = item.native.get("details") or details
             if words:
                 turn["reasoning_content"] = joined(turn.get("reasoning_content"), words)
             if isinstance(details, list):
@@ -113,6 +168,21 @@ class Conversation:
             if not words and details is None:
                 self._lose(item, "reasoning that only its maker can read")
         self._thoughts.clear()
+
+    def _latest(self) -> list[Reasoning]:
+        """The thoughts before a turn, without those of a reply that was cut and asked for again.
+
+        One reply's uninterrupted thought is one item; of several in a row the last is what the turn was
+        said after, and a backend given a text that it never said refuses it (DeepSeek). Codex keeps the
+        thoughts of each try. What a capsule holds is whole, and a Chat message is one reply.
+        """
+        bare = [item for item in self._thoughts if not _before(item) and (item.content or item.summary)]
+        if self._own or len(bare) < 2:
+            return self._thoughts
+        earlier = {id(item) for item in bare[:-1]}
+        for item in bare[:-1]:
+            self._lose(item, "a later thought stands before the same answer")
+        return [item for item in self._thoughts if id(item) not in earlier]
 
     def _forget_thoughts(self, reason: str) -> None:
         for item in self._thoughts:
@@ -127,7 +197,8 @@ class Conversation:
 
     def _result(self, item: ToolResult) -> Json:
         """The name is told where it is all there is, or where the client told it in this shape."""
-        content = content_of(item.parts, f"{item.at}/{'content' if self._own else 'output'}", "\n")
+        at = f"{item.at}/{'content' if self._own else 'output'}"
+        content = content_of(item.parts, at, self._media, in_result=True)
         message: Json = {"role": "tool", "tool_call_id": item.call_id, "content": content}
         if item.name and (self._own or item.call_id not in self._called):
             message["name"] = item.name
@@ -139,6 +210,11 @@ class Conversation:
         else:
             reason = f"an item of type {item.type} means nothing to this backend"
             self.losses.append(Loss(item.at, reason, "bookkeeping"))
+
+
+def _before(item: Reasoning) -> bool:
+    """Whether a capsule held something that stands before the answer."""
+    return "parts" in item.native or "details" in item.native
 
 
 def _call(item: ToolCall, own: bool) -> Json:

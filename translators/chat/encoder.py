@@ -14,9 +14,11 @@ is missing at its end is sent); the body has it right.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import orjson
 
+from ..capsule import FORMAT, RESPONSES_FORMAT, seal
 from ..dialect import ReplyContext
 from ..errors import ProxyError
 from ..framing import sse
@@ -66,6 +68,8 @@ class ChatEncoder:
         """The client offered `functions`: its first call goes back as `function_call`."""
         self._pieces: dict[int, Piece] = {}
         self._meta: Json = {}
+        self._own: Json = {}
+        self._detailed: list[Json] = []
         self._reason: FinishReason | None = None
         self._error: ProxyError | None = None
         self.usage: Usage | None = None
@@ -151,7 +155,7 @@ class ChatEncoder:
             return self._open_call(event)
         parts = event.joins and event.kind in ("summary", "reasoning")
         lead = "\n\n" if parts and self._text("reasoning_content") else ""
-        piece = self._add(event.index, Piece(_PLACES[event.kind], lead))
+        piece = self._add(event.index, Piece(_PLACES[event.kind], lead, id=event.id))
         return self._chunk(piece.delta(lead)) if lead else b""
 
     def _open_call(self, event: Opened) -> bytes:
@@ -176,11 +180,36 @@ class ChatEncoder:
 
     def _close(self, event: Closed) -> bytes:
         piece = self._pieces[event.index]
+        native = self._give_back(piece, event) if event.native or event.sealed else b""
         if event.text is None:
-            return b""
+            return native
         streamed, piece.whole = "".join(piece.texts), event.text
         rest = event.text.removeprefix(streamed) if event.text.startswith(streamed) else ""
-        return self._chunk(piece.delta(rest)) if rest else b""
+        return native + (self._chunk(piece.delta(rest)) if rest else b"")
+
+    def _give_back(self, piece: Piece, event: Closed) -> bytes:
+        """What the backend wants back, where Chat clients keep it: on the call, or among the details."""
+        native = event.native or {}
+        if piece.place == "tool_calls":
+            piece.signed = {**piece.signed, **native}
+            return self._chunk({"tool_calls": [{"index": piece.number, **native}]})
+        if "message" in native:
+            self._own |= native["message"]
+            return self._chunk(native["message"])
+        if piece.place != "reasoning_content" or piece.call is not None:
+            return b""
+        told = self._details(native, piece, event.sealed)
+        self._detailed += told
+        return self._chunk({"reasoning_details": told}) if told else b""
+
+    def _details(self, native: Mapping[str, Any], piece: Piece, sealed: str | None) -> list[Json]:
+        """Details as they came; else one entry with what is sealed, in OpenRouter's words."""
+        if "details" in native:
+            return list(native["details"])
+        entry: Json = {"type": "reasoning.encrypted", "id": piece.id or None, "index": len(self._detailed)}
+        if native and self._context.seals is not None:
+            return [{**entry, "data": seal(self._context.seals, dict(native)), "format": FORMAT}]
+        return [{**entry, "data": sealed, "format": RESPONSES_FORMAT}] if sealed and piece.id else []
 
     def _finish(self, event: Finished) -> bytes:
         self._reason, self.usage = event.reason, event.usage
@@ -198,6 +227,9 @@ class ChatEncoder:
             return b""
         return sse(orjson.dumps({"error": event.error.body()})) + _DONE
 
+    def abort(self, error: ProxyError) -> bytes:
+        return self._fail(Failed(error, self.usage))
+
     # --- the whole ---------------------------------------------------------------------
 
     def _message(self) -> Json:
@@ -211,6 +243,9 @@ class ChatEncoder:
             message["annotations"] = annotations
         if reasoning := self._text("reasoning_content"):
             message["reasoning_content"] = reasoning
+        if self._detailed:
+            message["reasoning_details"] = self._detailed
+        message |= self._own
         for piece in calls:
             call = piece.whole_call(piece.text)
             if piece.place == "tool_calls":

@@ -87,8 +87,20 @@ def stopped_by_failure(reason: Any) -> ProxyError:
     return ProxyError("upstream", f"The backend broke off its reply (finish_reason {reason!r}).")
 
 
-def failure_in(obj: Json, choice: Json | None) -> ProxyError | None:
-    """The error in a chunk or reply whose first choice is `choice`, in whatever shape."""
+def failure_in(obj: Json, choice: Json | None, content: str = "any") -> ProxyError | None:
+    """The error in a chunk or reply whose first choice is `choice`, in whatever shape.
+
+    `content` is `answer.content` of the profile: where it is `string`, content of another kind is one.
+    """
     if choice is None or obj.get("error") or "base_resp" in obj or "error_code" in obj:
         return error_in(obj)
-    return error_in({"error": choice["error"]}) if choice.get("error") else None
+    if choice.get("error"):
+        return error_in({"error": choice["error"]})
+    return _not_text(choice) if content == "string" else None
+
+
+def _not_text(choice: Json) -> ProxyError | None:
+    for told in (choice.get("delta"), choice.get("message")):
+        if isinstance(told, dict) and not isinstance(told.get("content"), str | None):
+            return ProxyError("upstream", "The backend's content is no text, as its profile demands.")
+    return None

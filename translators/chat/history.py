@@ -22,27 +22,30 @@ from typing import Any
 
 import orjson
 
+from ..dialect import Repair, RepairKind
 from ..ir import Json
 from .content import MEDIA, as_parts, as_text, joined, string
 
 
-def repair_history(messages: list[Json]) -> tuple[list[Json], int]:
-    """A legal list and the number of repairs; the same list and 0 when it was legal.
+def repair_history(messages: list[Json], lifts: bool = True) -> tuple[list[Json], list[Repair]]:
+    """A legal list and the repairs it took; the same list and none when it was legal.
 
     Rewriting empty arguments (`""` is no JSON, and Databricks refuses it) and moving media out
-    of results is the wire's way of saying things, not a repair.
+    of results (`lifts`) is the wire's way of saying things, not a repair.
     """
-    if _is_legal(messages):
-        return messages, 0
-    return _Repair(messages).run()
+    if _is_legal(messages, lifts):
+        return messages, []
+    return _Repair(messages, lifts).run()
 
 
-def _is_legal(messages: list[Json]) -> bool:
+def _is_legal(messages: list[Json], lifts: bool) -> bool:
     waiting: deque[Any] = deque()
     seen: set[Any] = set()
     for message in messages:
         if message.get("role") == "tool":
-            if not waiting or waiting.popleft() != message.get("tool_call_id") or _media(message):
+            if not waiting or waiting.popleft() != message.get("tool_call_id"):
+                return False
+            if lifts and _media(message):
                 return False
             continue
         if waiting:
@@ -71,8 +74,10 @@ def name_of(call: Json) -> str:
     return string(spec.get("name")) if isinstance(spec, dict) else ""
 
 
-def _id_of(call: Json) -> str:
-    return string(call.get("id"))
+def _key(call_id: Any) -> str:
+    """What pairs: the call's id alone, where a gateway has put its item's beside it (`call_1|fc_1`)."""
+    known = string(call_id)
+    return known.partition("|")[0] or known
 
 
 def _media(message: Json) -> list[Json]:
@@ -104,6 +109,9 @@ def _tidy(call: Json) -> Json:
     return {**call, "function": {**call["function"], "arguments": text}}
 
 
+_CLOSING = "[The turn ended here: not every call was answered.]"
+
+
 # --- repairing -------------------------------------------------------------------------
 
 
@@ -114,6 +122,9 @@ class _Slot:
     call: Json
     result: Json | None = None
     result_at: int = -1
+
+    def strays(self, here: range) -> bool:
+        return self.result is not None and self.result_at not in here
 
 
 @dataclass(slots=True, eq=False)
@@ -126,17 +137,18 @@ class _Turn:
     slots: list[_Slot] = field(default_factory=list)
 
     @property
-    def in_place(self) -> bool:
-        """Whether its results follow it directly, in any order: calls that ran at once end as they end."""
-        places = sorted(slot.result_at for slot in self.slots if slot.result is not None)
-        return places == list(range(self.end + 1, self.end + 1 + len(places)))
+    def moved(self) -> int | None:
+        """The first call whose result does not follow directly, in any order (calls that ran at once)."""
+        found = [slot.result_at for slot in self.slots if slot.result is not None]
+        here = range(self.end + 1, self.end + 1 + len(found))
+        return next((i for i, slot in enumerate(self.slots) if slot.strays(here)), None)
 
 
 class _Repair:
     """One list being repaired."""
 
-    def __init__(self, messages: list[Json]) -> None:
-        self._messages = messages
+    def __init__(self, messages: list[Json], lifts: bool) -> None:
+        self._messages, self._lifts = messages, lifts
         self._turns: dict[int, _Turn] = {}
         """By the place of the turn's first message."""
         self._coming: dict[str, deque[_Slot]] = defaultdict(deque)
@@ -148,14 +160,17 @@ class _Repair:
         self._ids: set[str] = set()
         self._counts: dict[str, int] = {}
         """By id: how many calls have it."""
-        self._repairs = 0
+        self._repairs: list[Repair] = []
+        self._made: int | None = None
+        """The repair that made the last result of the turn just written."""
 
-    def run(self) -> tuple[list[Json], int]:
+    def run(self) -> tuple[list[Json], list[Repair]]:
         self._find_turns()
         self._pair()
-        self._repairs += len(self._merged) + len(self._orphans)
-        self._repairs += sum(not turn.in_place for turn in self._turns.values())
         return list(self._written()), self._repairs
+
+    def _note(self, kind: RepairKind, call_id: str = "", name: str = "") -> None:
+        self._repairs.append(Repair("message_level", kind, call_id, name))
 
     def _find_turns(self) -> None:
         """Assistant messages right after one with calls belong to it (Codex: call, text, result)."""
@@ -177,7 +192,7 @@ class _Repair:
         """Each result to an unanswered call of its id, in the last turn before it or one after it."""
         for turn in self._turns.values():
             for slot in turn.slots:
-                self._coming[_id_of(slot.call)].append(slot)
+                self._coming[_key(slot.call.get("id"))].append(slot)
         for i, message in enumerate(self._messages):
             if i in self._turns:
                 self._begin(self._turns[i])
@@ -187,15 +202,15 @@ class _Repair:
     def _begin(self, turn: _Turn) -> None:
         for slot in reversed(turn.slots):
             if slot.result is None:
-                self._coming[_id_of(slot.call)].popleft()
-                self._begun[_id_of(slot.call)].append(slot)
+                self._coming[_key(slot.call.get("id"))].popleft()
+                self._begun[_key(slot.call.get("id"))].append(slot)
 
     def _answer(self, message: Json, at: int) -> None:
-        call_id = string(message.get("tool_call_id"))
-        if call_id and self._begun[call_id]:
-            slot = self._begun[call_id].pop()
-        elif call_id and self._coming[call_id]:
-            slot = self._coming[call_id].popleft()
+        key = _key(message.get("tool_call_id"))
+        if self._begun[key]:
+            slot = self._begun[key].pop()
+        elif self._coming[key]:
+            slot = self._coming[key].popleft()
         else:
             self._orphans.add(at)
             return
@@ -206,25 +221,44 @@ class _Repair:
             if i in self._turns:
                 yield from self._turn(self._turns[i])
             elif i in self._orphans:
-                yield _as_words(message)
+                self._note("orphan_result", string(message.get("tool_call_id")), string(message.get("name")))
+                words = _as_words(message)
+                yield from self._closing(words)
+                yield words
             elif message.get("role") != "tool" and i not in self._merged:
+                yield from self._closing(message)
                 yield message
 
+    def _closing(self, following: Json) -> Iterator[Json]:
+        """An assistant's line after a made-up result that `following`, a user, comes right after.
+
+        Templates that want user and assistant to alternate refuse a user after a tool.
+        """
+        made, self._made = self._made, None
+        if made is not None and _is_user(following):
+            self._repairs[made] = self._repairs[made]._replace(closed=True)
+            yield {"role": "assistant", "content": _CLOSING}
+
     def _turn(self, turn: _Turn) -> Iterator[Json]:
+        self._made = None
+        self._repairs += [Repair("message_level", "merged_turn")] * (len(turn.parts) - 1)
         calls = [self._unique(_tidy(slot.call)) for slot in turn.slots]
+        if (moved := turn.moved) is not None:
+            self._note("moved_result", calls[moved]["id"], name_of(calls[moved]))
         same = all(call is slot.call for call, slot in zip(calls, turn.slots, strict=True))
         unchanged = same and len(calls) == len(turn.message["tool_calls"])
         yield turn.message if unchanged else {**turn.message, "tool_calls": calls}
         shown: list[Json] = []
         for slot, call in zip(turn.slots, calls, strict=True):
             yield self._result(slot, call)
-            if slot.result is not None and (media := _media(slot.result)):
+            if self._lifts and slot.result is not None and (media := _media(slot.result)):
                 shown += [_caption(call), *media]
         if shown:
+            self._made = None
             yield {"role": "user", "content": shown}
 
     def _unique(self, call: Json) -> Json:
-        call_id = _id_of(call)
+        call_id = string(call.get("id"))
         fresh = base = call_id or "call"
         count = self._counts.get(base, 1)
         while fresh in self._ids:
@@ -234,14 +268,16 @@ class _Repair:
         self._ids.add(fresh)
         if fresh == call_id:
             return call
-        self._repairs += 1
+        self._note("duplicate_id", fresh, name_of(call))
         return {**call, "id": fresh}
 
     def _result(self, slot: _Slot, call: Json) -> Json:
         if slot.result is None:
-            self._repairs += 1
+            self._made = len(self._repairs)
+            self._note("missing_result", call["id"], name_of(call))
             return _missing(call)
-        return _words_only(slot.result, call["id"])
+        result = _words_only(slot.result) if self._lifts else slot.result
+        return result if result.get("tool_call_id") == call["id"] else {**result, "tool_call_id": call["id"]}
 
 
 def _merged_all(messages: Sequence[Json]) -> Json:
@@ -270,14 +306,14 @@ def _joined_values(first: Any, second: Any) -> Any:
     return second if first is None else first
 
 
-def _words_only(result: Json, call_id: str) -> Json:
-    """A result under its call's id, its media moved out."""
+def _words_only(result: Json) -> Json:
+    """A result whose media are moved out."""
     if not _media(result):
-        return result if result.get("tool_call_id") == call_id else {**result, "tool_call_id": call_id}
+        return result
     rest = [part for part in result["content"] if not _is_media(part)]
     note = {"type": "text", "text": "[The attachments of this result follow in the next user message.]"}
     content = [*rest, note]
-    return {**result, "tool_call_id": call_id, "content": as_text(content, "\n") or content}
+    return {**result, "content": as_text(content, "\n") or content}
 
 
 def _caption(call: Json) -> Json:
@@ -287,6 +323,13 @@ def _caption(call: Json) -> Json:
 def _missing(call: Json) -> Json:
     words = f"[No result: the call of {name_of(call)} was never answered. It may not have run.]"
     return {"role": "tool", "tool_call_id": call["id"], "content": words}
+
+
+def _is_user(message: Json) -> bool:
+    """Whether a person says this; agents put reminders of their own between calls and results."""
+    content = message.get("content")
+    text = content if isinstance(content, str) else as_text(content, "\n") or ""
+    return message.get("role") == "user" and not text.lstrip().startswith("<system-reminder>")
 
 
 def _as_words(result: Json) -> Json:

@@ -23,6 +23,10 @@ class Fragment(NamedTuple):
     text: str
     sealed: str | None = None
     annotations: tuple[Json, ...] = ()
+    part: Json | None = None
+    """The content part it is, for reasoning that must go back word for word."""
+    details: Sequence[Any] = ()
+    """Its piece of `reasoning_details`."""
 
 
 _THOUGHT_TYPES = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_text", "summary_text"})
@@ -56,7 +60,8 @@ def read_thought(delta: Json, fields: Iterable[str]) -> Fragment | None:
     if details := delta.get("reasoning_details"):
         detailed, seal = _thought(details)
         text, sealed = text or detailed, sealed or seal
-    return Fragment("summary", text, sealed) if text or sealed else None
+    listed = details if isinstance(details, list) else ()
+    return Fragment("summary", text, sealed, details=listed) if text or sealed else None
 
 
 def read_annotations(value: Any) -> tuple[Json, ...]:
@@ -75,7 +80,7 @@ def _read_part(part: Json, thought_types: Sequence[str]) -> Iterator[Fragment]:
     if kind in _THOUGHT_TYPES or kind in thought_types:
         text, sealed = _thought(part)
         if text or sealed:
-            yield Fragment("summary", text, sealed)
+            yield Fragment("summary", text, sealed, part=part)
     elif kind == "refusal":
         yield Fragment("refusal", _string(part.get("refusal")))
     elif kind in _TEXT_TYPES or isinstance(part.get("text"), str):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from ..ir import Json, Opened
 from ..tool_names import NameTable, ToolKey
@@ -24,6 +24,10 @@ class Piece:
     place: Place
     lead: str = ""
     call: Json | None = None
+    signed: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of the call that its backend wants back."""
+    id: str = ""
+    """The backend's own id of reasoning: what is sealed in it is bound to that id."""
     number: int = 0
     before: bytes = b""
     after: bytes = b""
@@ -55,7 +59,7 @@ class Piece:
         if self.place == "function_call":
             return {"name": call["name"], "arguments": text}
         head = {"id": call["id"], "type": call["type"]}
-        return {**head, **_filled(call, {"name": call["name"]}, text)}
+        return {**head, **_filled(call, {"name": call["name"]}, text), **self.signed}
 
 
 def call_piece(event: Opened, number: int, place: Place, new_id: Callable[[str], str]) -> Piece:
@@ -65,7 +69,7 @@ def call_piece(event: Opened, number: int, place: Place, new_id: Callable[[str],
         name = NameTable().give(ToolKey(name, event.namespace))
     kind = "custom" if event.tool == "custom" else "function"
     call = {"id": event.call_id or new_id("call_"), "type": kind, "name": name}
-    return Piece(place, call=call, number=number)
+    return Piece(place, call=call, signed=event.native or {}, number=number)
 
 
 def _filled(call: Json, head: Json, text: str) -> Json:

@@ -96,7 +96,8 @@ def tidy_usage(obj: Json, profile: Profile) -> tuple[Usage | None, bool]:
     for choice in obj["choices"]:
         if (inside := choice.pop("usage", None)) is not None:
             changed = True
-            obj["usage"] = obj.get("usage") or inside
+            if profile.answer.usage == "any":
+                obj["usage"] = obj.get("usage") or inside
     told: Any = obj.get("usage")
     if told is None:
         return None, changed
@@ -136,7 +137,7 @@ def tidy_reply(body: Json, profile: Profile) -> tuple[Json, Usage | None]:
 
     Raises the `ProxyError` that a body of status 200 carries, or one for a body without choices.
     """
-    error = failure_in(body, first_choice(body.get("choices")))
+    error = failure_in(body, first_choice(body.get("choices")), profile.answer.content)
     if error is not None:
         raise error
     changed = tidy_choices(body)

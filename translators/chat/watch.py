@@ -1,26 +1,25 @@
 """The watcher of the pass lane: Chat bytes forwarded, only odd frames rewritten.
 
 Frames are cut whole, so that nothing of ours ever lands inside one. The first ordinary text
-chunk teaches what a chunk of this stream looks like around its text: later frames with the
-same bytes there, and no quote or escape end between, need no look. All others are parsed and
-mended if they must be (`tidy.py`). Frames of a tool call that is not whole yet are held, a
-frame or two, until it is known whether the client may have them as they are.
+chunk teaches what a chunk of this stream looks like around its text (`pattern.py`): later
+frames like it need no look. All others are parsed and mended if they must be (`tidy.py`).
+Frames of a tool call that is not whole yet are held, a frame or two, until it is known whether
+the client may have them as they are.
 
 An exact backend is not mended: only the end is watched, and the usage chunk filtered.
 """
 
 from __future__ import annotations
 
-import re
-
 import orjson
 
 from ..dialect import ReplyContext
 from ..errors import ProxyError, conceal
 from ..framing import FrameCutter, payload_of, sse
+from ..guard import Violations
 from ..ir import Json, Usage
-from ..lenient import has_whole_characters, read_json
-from ..profile import Profile
+from ..lenient import read_json
+from ..profile import Profile, ToolDelta
 from ..timestamps import whole_seconds
 from ..toolcalls import Piece, StreamedCall, ToolCallAssembler
 from ..usage import read_chat_usage
@@ -34,40 +33,40 @@ from .finish import (
     settle_finish,
     stopped_by_failure,
 )
+from .pattern import FramePattern, without_role
 from .tidy import call_delta, tidy_choices, tidy_message, tidy_reply, tidy_usage
 
 __all__ = ["ChatWatcher", "tidy_reply"]
 
 _OBJECT = "chat.completion.chunk"
 _DONE = b"data: [DONE]\n\n"
-_STRING_BODY = re.compile(rb'[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*')
-_LESSONS = 64
-"""Lessons in a row that served no frame: a stream that changes all the time is parsed instead."""
 
 
 class _Choice:
     """What is known of one choice (n > 1 streams several)."""
 
-    def __init__(self) -> None:
-        self.calls = ToolCallAssembler()
+    def __init__(self, rules: ToolDelta) -> None:
+        self.calls = ToolCallAssembler(rules)
         self.pieces: list[Piece] = []
-        self.finished = self.begun = self.in_messages = False
+        self.finished = self.begun = self.roled = self.in_messages = False
 
 
 class ChatWatcher:
     """One stream; implements `dialect.ReplyStream`."""
 
     def __init__(self, profile: Profile, context: ReplyContext) -> None:
-        self.begun = self.ended = False
+        self.begun = self.told = self.ended = False
         self.error: ProxyError | None = None
+        self.fault: Exception | None = None
+        self.violations = Violations()
         self.usage: Usage | None = None
-        self._profile, self._context = profile, context
+        self._profile, self._context, self._rules = profile, context, profile.answer
         self._exact, self._hide_usage = profile.answer.exact, not context.include_usage
         self._cutter = FrameCutter()
         self._choices: dict[int, _Choice] = {}
         self._held: list[tuple[bytes, Json, bool]] = []
         self._id = self._model = ""
-        self._before, self._after, self._lessons = b"\0", b"", 0
+        self._pattern = FramePattern()
         self._call: tuple[_Choice, StreamedCall] | None = None
 
     def start(self) -> bytes:
@@ -79,11 +78,11 @@ class ChatWatcher:
     def feed(self, data: bytes) -> bytes:
         frames = self._cutter.feed(data)
         if len(frames) == 1 and self._ordinary(frames[0]):
-            return frames[0]
+            return self._pattern.written(frames[0])
         out: list[bytes] = []
         for frame in frames:
             if self._ordinary(frame):
-                out.append(frame)
+                out.append(self._pattern.written(frame))
             else:
                 self._look(frame, out)
         return b"".join(out)
@@ -101,11 +100,18 @@ class ChatWatcher:
         self._break_off(error, out)
         return b"".join(out)
 
+    def _note_finish(self) -> None:
+        """All choices that were asked for have told their end: usage and `[DONE]` may follow."""
+        asked = self._context.echo.get("n")
+        finished = sum(choice.finished for choice in self._choices.values())
+        self.told = finished >= (asked if isinstance(asked, int) else 1)
+
     def _break_off(self, error: ProxyError, out: list[bytes]) -> None:
         """No more bytes: the end of a reply that had finished, the failure of any other."""
         if self.ended:
             return
-        if self._choices and all(choice.finished for choice in self._choices.values()):
+        optional = self._rules.sse.done == "optional"
+        if optional and self._choices and all(choice.finished for choice in self._choices.values()):
             self._release(out)
             self.ended = True
             out.append(_DONE)
@@ -121,16 +127,9 @@ class ChatWatcher:
         if self._exact:
             usual = b'"finish_reason":null' in frame and b'"usage":{' not in frame
             return usual and bool(self._choices) and b'"error":' not in frame
-        if not frame.startswith(self._before) or not frame.endswith(self._after):
+        if not self._pattern.matches(frame):
             return False
-        start, end = len(self._before), len(frame) - len(self._after)
-        escaped = frame.find(b'"', start, end) >= 0 or frame.find(b"\\", start, end) >= 0
-        if start > end or (escaped and _STRING_BODY.fullmatch(frame, start, end) is None):
-            return False
-        if not has_whole_characters(frame):
-            return False
-        self._lessons = 0
-        return self._call is None or self._more_of_call(frame[start - 1 : end + 1])
+        return self._call is None or self._more_of_call(self._pattern.quoted(frame))
 
     def _more_of_call(self, quoted: bytes) -> bool:
         """An ordinary piece of the call that was learned, noted; False: it needs a look."""
@@ -145,15 +144,11 @@ class ChatWatcher:
         return True
 
     def _learn(self, frame: bytes, name: str) -> bool:
-        """Take a good frame whose text stands once under `name` as the pattern of the next ones."""
-        mark = orjson.dumps(name) + b":"
-        if self._lessons >= _LESSONS or frame.count(mark) != 1 or not frame.endswith(b"\n\n"):
+        """Take a good frame as the pattern of the next ones; the role has been told by now."""
+        bare = b'"role"' in frame
+        if (bare and without_role(frame) is None) or not self._pattern.learn(frame, name, bare):
             return False
-        start = frame.index(b'"', frame.index(mark) + len(mark)) + 1
-        text = _STRING_BODY.match(frame, start)
-        end = text.end() if text else start
-        self._before, self._after, self._call = frame[:start], frame[end:], None
-        self._lessons += 1
+        self._call = None
         return True
 
     def _learn_text(self, frame: bytes, delta: Json) -> None:
@@ -177,11 +172,14 @@ class ChatWatcher:
             return
         data = payload_of(frame)
         if data is None:
-            out.append(frame)
+            if self._rules.sse.comments:
+                out.append(frame)
         elif data.strip() == b"[DONE]":
             self._finish(out)
         else:
             objects, mend = _objects(data)
+            if mend or not objects:
+                self.violations.count("not_json")
             for obj in objects:
                 self._take(obj, sse(orjson.dumps(obj)) if mend else frame, out)
 
@@ -189,7 +187,7 @@ class ChatWatcher:
         if self.ended:
             return
         choice = first_choice(obj.get("choices"))
-        error = failure_in(obj, choice)
+        error = failure_in(obj, choice, self._rules.content)
         if error is not None:
             self._fail(error, out)
             return
@@ -206,8 +204,11 @@ class ChatWatcher:
         choices = [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
         for choice in choices:
             index = choice.get("index")
-            known = self._choices.setdefault(index if isinstance(index, int) else 0, _Choice())
-            known.finished = known.finished or bool(choice.get("finish_reason"))
+            index = index if isinstance(index, int) else 0
+            known = self._choices.setdefault(index, _Choice(self._rules.tool_delta))
+            if choice.get("finish_reason"):
+                known.finished = True
+                self._note_finish()
         if choices or not self._hide_usage:
             out.append(frame)
 
@@ -220,10 +221,13 @@ class ChatWatcher:
         if not choices and (self._hide_usage or not (listed or usage)):
             return  # usage nobody asked for, or no chunk at all but a sign of life
         changed = self._tidy_head(obj) | mended | changed
-        calling = False
+        calling, told = False, frame
         for choice in choices:
-            known = self._choices.setdefault(choice["index"], _Choice())
+            known = self._choices.setdefault(choice["index"], _Choice(self._rules.tool_delta))
             changed |= self._tidy_delta(choice, known)
+            if self._has_role_again(choice["delta"], known):
+                frame = without_role(frame) or frame
+                changed |= frame is told or len(choices) > 1
             calling |= self._collect(choice, known)
             changed |= self._tidy_finish(choice, known, out)
             if self.ended:
@@ -236,7 +240,7 @@ class ChatWatcher:
         if not calling:
             out.append(sse(orjson.dumps(obj)) if changed else frame)
             if len(choices) == 1 and not (changed or usage or choices[0].get("finish_reason")):
-                self._learn_text(frame, choices[0]["delta"])
+                self._learn_text(told, choices[0]["delta"])
 
     def _tidy_head(self, obj: Json) -> bool:
         """The keys that every chunk has; one id and one object type all along."""
@@ -271,6 +275,13 @@ class ChatWatcher:
         known.begun = known.begun or bool(delta.get("content") or delta.get("tool_calls"))
         return tidy_message(delta, self._profile) or changed
 
+    def _has_role_again(self, delta: Json, known: _Choice) -> bool:
+        """Take a role out that has been told: accumulators of clients join it to the first."""
+        if not known.roled:
+            known.roled = "role" in delta
+            return False
+        return delta.pop("role", None) is not None
+
     def _tidy_finish(self, choice: Json, known: _Choice, out: list[bytes]) -> bool:
         told = choice.get("finish_reason")
         if told is None:
@@ -280,9 +291,12 @@ class ChatWatcher:
             self._fail(stopped_by_failure(told), out)
             return True
         if finish is None or known.finished:
+            if finish is not None:
+                self.violations.count("second_finish")
             choice["finish_reason"] = None
             return True
         known.finished = True
+        self._note_finish()
         known.pieces += known.calls.settle()
         if known.calls.nameless():
             self._fail(nameless_call(), out)
@@ -315,7 +329,8 @@ class ChatWatcher:
             if len(self._held) == len(obj["choices"]) == 1 and not obj["choices"][0].get("finish_reason"):
                 self._learn_call(frame, obj["choices"][0])
         else:
-            self._before, self._call = b"\0", None  # its index may mean another call from here on
+            self._pattern.forget()
+            self._call = None  # its index may mean another call from here on
             chunks = [self._rewritten(obj) for _, obj, _ in reversed(self._held)]
             out += [sse(orjson.dumps(obj)) for obj in reversed(chunks) if _says_something(obj)]
         for known in self._choices.values():

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..errors import bad_request
 from ..ir import Call, Item, Json, Message, Text
 from ..params import BY_NAME, known_keys, read_params
+from ..request_rules import check_cache_options
 from .decode_items import decode_input
 from .decode_parts import missing, string, wrong
 from .decode_tools import decode_choice, decode_tools, offered
@@ -104,6 +105,7 @@ def check_request(body: Json) -> None:
     _refuse_state(body)
     if body.get("input") is None and body.get("prompt") is None:
         raise missing("/input", "a string or a list of items")
+    check_cache_options(body)
     check_forms(body)
 
 

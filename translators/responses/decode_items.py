@@ -29,6 +29,7 @@ from ..ir import (
 from .decode_parts import decode_content, decode_output, missing, objects, string, wrong
 from .decode_tools import decode_tools
 from .flat import text_of
+from .ids import split_id
 
 NewId = Callable[[str], str]
 
@@ -74,28 +75,38 @@ class _CallIds:
     def __init__(self, new_id: NewId) -> None:
         self._new_id = new_id
         self._of_item: dict[str, str] = {}
-        self._calls: set[str] = set()
+        self.calls: set[str] = set()
         self._nameless: list[str] = []
 
-    def of_call(self, raw: Json, at: str) -> str:
-        call_id, item_id = string(raw, "call_id", at), string(raw, "id", at)
+    def of_call(self, raw: Json, at: str) -> tuple[str, str | None]:
+        """The call's id, and its item's own if it has one."""
+        call_id, item_id = _ids(raw, at)
         found = call_id or item_id
         if not found:
             found = self._new_id("call_")
             self._nameless.append(found)
-        self._calls.add(found)
+        self.calls.add(found)
         if item_id:
             self._of_item[item_id] = found
-        return found
+        return found, item_id
 
     def of_result(self, raw: Json, at: str) -> str:
         """Empty when the client gave nothing to go by."""
-        call_id, item_id = string(raw, "call_id", at), string(raw, "id", at)
+        call_id, item_id = _ids(raw, at)
         if call_id:
-            return call_id if call_id in self._calls else self._of_item.get(call_id, call_id)
+            return call_id if call_id in self.calls else self._of_item.get(call_id, call_id)
         if item_id and item_id in self._of_item:
             return self._of_item[item_id]
         return self._nameless.pop(0) if self._nameless else ""
+
+
+def _ids(raw: Json, at: str) -> tuple[str | None, str | None]:
+    """The call's id and the item's own, also where a gateway put both into the former."""
+    call_id, own = string(raw, "call_id", at), string(raw, "id", at) or None
+    if call_id and "|" in call_id:
+        call_id, joined = split_id(call_id)
+        own = own or joined
+    return call_id, own
 
 
 def _item(raw: Json, at: str, ids: _CallIds) -> Item:
@@ -108,6 +119,9 @@ def _item(raw: Json, at: str, ids: _CallIds) -> Item:
         return _call(raw, at, ids, *_CALLS[kind])
     if kind in _RESULTS:
         return _result(raw, at, ids, _RESULTS[kind])
+    if kind.endswith("_call_output") and raw.get("call_id") in ids.calls:
+        # A tool of the backend's own answers what was called as a function: all that the call has got.
+        return _result(raw, at, ids, "function")
     read = _READERS.get(kind)
     return read(raw, at) if read else Opaque("responses", raw, at)
 
@@ -140,13 +154,14 @@ def _call(raw: Json, at: str, ids: _CallIds, kind: ToolKind, key: str) -> ToolCa
     name = "tool_search" if kind == "tool_search" else string(raw, "name", at)
     if not name:
         raise missing(f"{at}/name", "the name of the tool that was called")
+    call_id, own = ids.of_call(raw, at)
     return ToolCall(
-        call_id=ids.of_call(raw, at),
+        call_id=call_id,
         name=name,
         arguments=_written(raw.get(key)),
         kind=kind,
         namespace=string(raw, "namespace", at) or None,
-        id=text_of(raw.get("id")),
+        id=own,
         at=at,
         extra=_rest(raw, "call_id", "name", "namespace", key),
     )

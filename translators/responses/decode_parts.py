@@ -54,7 +54,7 @@ def decode_content(content: Any, at: str) -> tuple[Part, ...]:
         return (Text(content),)
     if content is not None and not isinstance(content, list):
         raise wrong(at, "a string or a list of parts")
-    return tuple(_part(part, f"{at}/{index}") for index, part in enumerate(objects(content, at)))
+    return tuple(decode_part(part, f"{at}/{index}") for index, part in enumerate(objects(content, at)))
 
 
 def decode_output(output: Any, at: str) -> tuple[Part, ...]:
@@ -66,7 +66,8 @@ def decode_output(output: Any, at: str) -> tuple[Part, ...]:
     return (Text(orjson.dumps(output).decode()),)
 
 
-def _part(raw: Json, at: str) -> Part:
+def decode_part(raw: Json, at: str) -> Part:
+    """One part; raises 400 (`ProxyError`) for what is none."""
     kind = raw.get("type")
     if kind is None and "text" in raw:
         kind = "text"

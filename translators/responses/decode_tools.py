@@ -71,10 +71,20 @@ def _custom(flat: Json, at: str) -> Tool:
         name=_name(flat, at),
         description=string(flat, "description", at),
         kind="custom",
-        format=_object(flat, "format", at),
+        format=_grammar(flat, at),
         at=at,
         extra=_rest(flat, "format"),
     )
+
+
+def _grammar(flat: Json, at: str) -> Json | None:
+    """The form of a custom tool's input; a grammar has a syntax and a definition."""
+    form = _object(flat, "format", at)
+    if form is not None and form.get("type") == "grammar":
+        for key in ("syntax", "definition"):
+            if not string(form, key, f"{at}/format"):
+                raise missing(f"{at}/format/{key}", "every grammar has one, a string")
+    return form
 
 
 def _search(flat: Json, at: str) -> Tool:
@@ -90,7 +100,9 @@ def _search(flat: Json, at: str) -> Tool:
 
 def _namespace(flat: Json, at: str) -> Iterator[AnyTool]:
     """The namespace, and after it, whole, whatever in it is no function or custom tool."""
-    inner = decode_tools(flat.get("tools"), f"{at}/tools")
+    if flat.get("tools") is None:
+        raise missing(f"{at}/tools", "a list of the namespace's tools")
+    inner = decode_tools(flat["tools"], f"{at}/tools")
     yield Namespace(
         name=_name(flat, at),
         tools=tuple(tool for tool in inner if isinstance(tool, Tool)),

@@ -69,7 +69,14 @@ class ResponsesDecoder:
         self._by_index: dict[int, Slot] = {}
         self._by_id: dict[str, Slot] = {}
         self._started = False
+        self._framed = False
+        """Whether the backend has told of the response itself, or counts its events.
+
+        Agents (MLflow) tell of their items only, and never of the end.
+        """
         self._ended = False
+        self.told = False
+        """Never: the event that says it is the last one, and ends the reply at once."""
 
     def feed(self, obj: Json) -> Iterator[Event]:
         """The events that one object of the stream causes."""
@@ -100,13 +107,17 @@ class ResponsesDecoder:
 
     def close(self) -> Iterator[Event]:
         out: list[Event] = []
-        if not self._ended:
+        whole = not self._framed and bool(self._slots) and all(slot.done for slot in self._slots)
+        if not self._ended and whole:
+            self._finish(self._complete_reason(), None, out)
+        elif not self._ended:
             self._end(Failed(_cut("The backend's stream ended before the reply was complete.")), out)
         return iter(out)
 
     # --- one event -----------------------------------------------------------------
 
     def _event(self, kind: str, obj: Json, out: list[Event]) -> None:
+        self._framed = self._framed or kind in _LIFE or "sequence_number" in obj
         if kind in _LIFE:
             self._start(obj.get("response"), out)
         elif kind in _ENDS:

@@ -10,17 +10,18 @@ from typing import Any
 
 import orjson
 
-from ..dialect import Encoded, Loss
-from ..effort import nearest_effort
+from ..dialect import Encoded, Loss, Repair
+from ..effort import default_effort, nearest_effort
 from ..ir import Json
-from ..profile import OutputFormat, Profile, merge
-from ..request_rules import apply_request_rules
+from ..profile import OutputFormat, Profile, ReasoningRules, merge
+from ..request_rules import apply_request_rules, of_client, set_defaults
 from .edit_input import edit_input
 from .edit_tools import edit_tools, is_hosted
 from .keys import BODY
 from .plain import is_plain
 
 _SAMPLING = ("temperature", "top_p", "top_logprobs")
+_SEALED = "reasoning.encrypted_content"
 _NUDGE = "Respond with a JSON object."
 
 
@@ -34,12 +35,14 @@ def edit_request(body: Json, profile: Profile) -> Encoded:
     exact = profile.answer.exact
     out = {key: value for key, value in body.items() if exact or value is not None}
     losses: list[Loss] = []
+    defaults = set_defaults(out, profile.request) if profile.request.defaults else None
     apply_request_rules(out, profile.request, "responses", BODY, losses)
     _edit_reasoning(out, profile, losses)
     edit_tools(out, profile, losses)
     repairs = edit_input(out, profile, losses)
     repairs += _edit_format(out, profile.output_format, losses)
     out = merge(out, profile.request.force) if profile.request.force else out
+    losses = of_client(losses, defaults) if defaults else losses
     return Encoded(out, losses, repairs, changed=out != body)
 
 
@@ -92,23 +95,50 @@ def _dicts(value: Any) -> list[Json]:
 
 
 def _edit_reasoning(body: Json, profile: Profile, losses: list[Loss]) -> None:
-    rules, asked = profile.reasoning, body.get("reasoning")
-    if not isinstance(asked, dict):
-        return
-    effort = asked.get("effort")
+    rules = profile.reasoning
+    included = body.get("include") or []
+    if rules.mode == "encrypted" and isinstance(included, list) and _SEALED not in included:
+        body["include"] = [*included, _SEALED]
+    pointer = _adopt_effort(body)
+    asked = body.get("reasoning")
+    effort = asked.get("effort") if isinstance(asked, dict) else None
+    if isinstance(asked, dict) and isinstance(effort, str):
+        _set_effort(body, asked, nearest_effort(effort, rules), pointer, losses)
+    elif effort is None and isinstance(asked, dict | None):
+        _ask_default(body, rules)
     if rules.ask == "none":
-        del body["reasoning"]
-        if effort is not None:
-            losses.append(Loss("/reasoning/effort", "the backend takes no reasoning effort"))
-        return
-    if isinstance(effort, str):
-        _set_effort(body, asked, nearest_effort(effort, rules), losses)
-    if rules.drop_sampling and effort not in (None, "none"):
+        body.pop("reasoning", None)
+    elif rules.drop_sampling and _thinks(body, rules):
         given = [key for key in _SAMPLING if body.pop(key, None) is not None]
         losses += [Loss(f"/{key}", "no sampling parameters while the model reasons") for key in given]
 
 
-def _set_effort(body: Json, asked: Json, level: str | None, losses: list[Loss]) -> None:
+def _adopt_effort(body: Json) -> str:
+    """Chat's `reasoning_effort`, where the object names no level; the pointer to the level."""
+    effort, asked = body.get("reasoning_effort"), body.get("reasoning")
+    if not isinstance(effort, str):
+        return "/reasoning/effort"
+    del body["reasoning_effort"]
+    if isinstance(asked, dict) and asked.get("effort") is not None:
+        return "/reasoning/effort"
+    body["reasoning"] = {**(asked if isinstance(asked, dict) else {}), "effort": effort}
+    return "/reasoning_effort"
+
+
+def _ask_default(body: Json, rules: ReasoningRules) -> None:
+    level = default_effort(rules)
+    if level is not None:
+        body["reasoning"] = {**(body.get("reasoning") or {}), "effort": level}
+
+
+def _thinks(body: Json, rules: ReasoningRules) -> bool:
+    asked = body.get("reasoning")
+    effort = asked.get("effort") if isinstance(asked, dict) else None
+    return effort != "none" and (effort is not None or rules.drop_sampling == "unless_none")
+
+
+def _set_effort(body: Json, asked: Json, level: str | None, pointer: str, losses: list[Loss]) -> None:
+    """Write `level` for the level in `asked`; one that is not the client's is reported."""
     if level == asked["effort"]:
         return
     rest = {key: value for key, value in asked.items() if key != "effort"}
@@ -118,9 +148,11 @@ def _set_effort(body: Json, asked: Json, level: str | None, losses: list[Loss]) 
         body["reasoning"] = rest
     else:
         del body["reasoning"]
-    losses.append(
-        Loss("/reasoning/effort", f"asked as {level}" if level else "the backend has no such level")
-    )
+    told = f"asked for '{asked['effort']}', this model is told '{level}'" if level else _UNKNOWN
+    losses.append(Loss(pointer, told))
+
+
+_UNKNOWN = "this model cannot be told so"
 
 
 # --- output format ---------------------------------------------------------------------
@@ -132,12 +164,12 @@ def _format(body: Json) -> Json:
     return form if isinstance(form, dict) else {}
 
 
-def _edit_format(body: Json, rules: OutputFormat, losses: list[Loss]) -> int:
-    """Say the format as the backend takes it; gives the number of repairs."""
+def _edit_format(body: Json, rules: OutputFormat, losses: list[Loss]) -> list[Repair]:
+    """Say the format as the backend takes it; gives the repairs."""
     form = _format(body)
     kind = form.get("type")
     if kind not in ("json_schema", "json_object"):
-        return 0
+        return []
     wanted = rules.json_schema if kind == "json_schema" else rules.json_object
     if wanted == "prompt":
         _tell(body, form)
@@ -147,7 +179,7 @@ def _edit_format(body: Json, rules: OutputFormat, losses: list[Loss]) -> int:
         losses.append(Loss("/text/format", f"the backend takes no {kind} here", "feature"))
     elif kind == "json_object" and rules.needs_json_word:
         return _nudge(body)
-    return 0
+    return []
 
 
 def _combines(body: Json, rules: OutputFormat) -> bool:
@@ -170,19 +202,19 @@ def _tell(body: Json, form: Json) -> None:
     body["instructions"] = f"{own}\n\n{told}" if isinstance(own, str) and own else told
 
 
-def _nudge(body: Json) -> int:
+def _nudge(body: Json) -> list[Repair]:
     """OpenAI and Databricks refuse json_object unless the input (not the instructions) says "json"."""
     given = body.get("input")
     if isinstance(given, str):
         if "json" in given.lower():
-            return 0
+            return []
         body["input"] = f"{given} {_NUDGE}"
-        return 1
+        return [Repair("request", "json_word")]
     items = given if isinstance(given, list) else []
     if any(_says_json(item) for item in _dicts(items)):
-        return 0
+        return []
     body["input"] = _nudged(items)
-    return 1
+    return [Repair("request", "json_word")]
 
 
 def _nudged(items: list[Any]) -> list[Any]:

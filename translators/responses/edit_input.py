@@ -9,39 +9,51 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..dialect import Loss
+from ..dialect import Loss, Repair
 from ..images import refuse_remote_images
 from ..ir import Json
-from ..profile import MessageRules, Profile
+from ..profile import MessageRules, Profile, ReasoningRules
+from ..turns import begins_turn
+from .edit_media import edit_media
 from .ids import call_id, made_id, short_id
 from .keys import ITEMS, PARTS, only_known
-from .pairing import Placed, repair_owners, repair_pairs
+from .pairing import Placed, plain_ids, repair_owners, repair_pairs
 
 REASONING = frozenset({"reasoning", "thinking", "redacted_thinking"})
 """Item and part types that hold thoughts, which Anthropic signs and refuses when moved."""
 _PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc"}
 """How the ids of this wire's items begin."""
+_BEYOND_WORDS = ("id", "content", "encrypted_content")
+"""What of a reasoning item is more than its summary; an id alone leads nowhere where nothing is stored."""
 _REPLAYED = "its reasoning cannot be given back to this backend"
 
 
-def edit_input(body: Json, profile: Profile, losses: list[Loss]) -> int:
+def edit_input(body: Json, profile: Profile, losses: list[Loss]) -> list[Repair]:
     """Edit `input` (and `instructions`, where system messages move there) in place.
 
-    Gives the number of repairs. Raises 400 for remote images where the profile rejects them.
+    Gives the repairs. Raises 400 for remote images where the profile rejects them.
     """
     given = body.get("input")
     if not isinstance(given, list):
-        return 0
+        return []
+    edit_media(body, profile.messages.media, losses)
+    given = body["input"]
     if profile.messages.remote_images == "reject":
         refuse_remote_images(body)
     placed = [Placed(item, f"/input/{index}") for index, item in enumerate(given)]
-    placed = [kept for one in placed for kept in _thoughts(one, body, profile, losses)]
+    start = _scope(given, profile.reasoning)
+    placed = [
+        kept for i, one in enumerate(placed) for kept in _thoughts(one, body, profile, losses, i >= start)
+    ]
+    if profile.reasoning.sweep and body.get("store") is False and not _is_partial(body, placed):
+        placed = _sweep(placed, losses)
+    plain_ids(placed)
     repairs = repair_owners(placed)
     placed = [kept for one in placed for kept in _edited(one, profile, losses)]
     placed = [one for one in placed if not _says_nothing(one, profile.messages)] or placed
     if not _is_partial(body, placed):
-        placed, count = repair_pairs(placed)
-        repairs += count
+        placed, found = repair_pairs(placed)
+        repairs += found
     if profile.messages.trailing_assistant == "drop":
         repairs += _drop_trailing(placed, losses)
     _gather_system(body, placed, profile.messages)
@@ -63,7 +75,36 @@ def _is_reference(item: Any) -> bool:
 # --- reasoning -------------------------------------------------------------------------
 
 
-def _thoughts(one: Placed, body: Json, profile: Profile, losses: list[Loss]) -> Iterator[Placed]:
+def _scope(given: list[Any], rules: ReasoningRules) -> int:
+    """The place from which on reasoning goes back, by `reasoning.mode` and `reasoning.scope`."""
+    if rules.mode == "off" or rules.scope == "none":
+        return len(given)
+    if rules.scope == "all":
+        return 0
+    return max((i for i, item in enumerate(given) if begins_turn(item)), default=0)
+
+
+def _sweep(placed: list[Placed], losses: list[Loss]) -> list[Placed]:
+    """Without reasoning that nothing of the assistant follows.
+
+    OpenAI refuses it: "was provided without its required following item".
+    """
+    kept: list[Placed] = []
+    followed = False
+    for one in reversed(placed):
+        if one.type in REASONING:
+            if not followed:
+                losses.append(Loss(one.at, "nothing that the assistant said follows it", "bookkeeping"))
+                continue
+        else:
+            followed = _is_answer(one) or not (one.type == "message" or one.type.endswith("_output"))
+        kept.append(one)
+    return kept[::-1]
+
+
+def _thoughts(
+    one: Placed, body: Json, profile: Profile, losses: list[Loss], in_scope: bool
+) -> Iterator[Placed]:
     """Reasoning items the backend can use, whole; everything else as it is.
 
     Without `encrypted_content` an id is all OpenAI has to find the reasoning by, and with
@@ -75,7 +116,12 @@ def _thoughts(one: Placed, body: Json, profile: Profile, losses: list[Loss]) -> 
         return
     item = one.item
     empty = not item.get("encrypted_content") and not item.get("content")
-    if profile.messages.reasoning_items == "drop" or (body.get("store") is False and empty):
+    if in_scope and profile.reasoning.mode == "summary-only" and item.get("summary"):
+        item = {key: value for key, value in item.items() if key not in _BEYOND_WORDS}
+        yield one if len(item) == len(one.item) else Placed(item, one.at)
+        return
+    dropped = profile.messages.reasoning_items == "drop" or not in_scope
+    if dropped or (body.get("store") is False and empty):
         losses.append(Loss(one.at, _REPLAYED, "bookkeeping"))
     elif isinstance(item.get("summary"), list):
         yield one
@@ -197,7 +243,7 @@ def _as_input(part: Json) -> Json:
 # --- the whole list --------------------------------------------------------------------
 
 
-def _drop_trailing(placed: list[Placed], losses: list[Loss]) -> int:
+def _drop_trailing(placed: list[Placed], losses: list[Loss]) -> list[Repair]:
     """Take assistant messages off the end, which some backends refuse as prefill; a call stays.
 
     An input of nothing but assistant messages is left as it is: something must be asked.
@@ -206,9 +252,9 @@ def _drop_trailing(placed: list[Placed], losses: list[Loss]) -> int:
     while end and _is_answer(placed[end - 1]):
         end -= 1
     if not end or end == len(placed):
-        return 0
+        return []
     losses += [Loss(one.at, "the conversation must end with the user", "content") for one in placed[end:]]
-    repairs = len(placed) - end
+    repairs = [Repair("request", "trailing_assistant")] * (len(placed) - end)
     del placed[end:]
     return repairs
 

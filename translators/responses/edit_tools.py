@@ -76,7 +76,7 @@ def _drop_all(body: Json, losses: list[Loss]) -> None:
 
 def runs(kind: str, rules: ToolRules) -> bool:
     """Whether the backend runs this type of hosted tool."""
-    return kind in rules.types or rules.builtin == "keep"
+    return kind in rules.types or (rules.builtin == "keep" and kind not in rules.unknown)
 
 
 def _tool(tool: Any, index: int, profile: Profile, losses: list[Loss]) -> Iterator[Any]:

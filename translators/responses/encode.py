@@ -84,7 +84,7 @@ class _Writer:
         words = [told for item in leading if (told := _words(item))]
         if words:
             self._body["instructions"] = "\n\n".join(words)
-        writer, written = ItemWriter(self._call, self._losses), list[Json]()
+        writer, written = ItemWriter(self._call, self._profile.messages.media, self._losses), list[Json]()
         for item in items[len(leading) :]:
             for each in writer.write(item):
                 self._source[f"/input/{len(written)}"] = item.at

@@ -13,7 +13,6 @@ from typing import Any
 import orjson
 
 from ..dialect import Loss
-from ..errors import bad_request, param_at
 from ..ir import (
     AdditionalTools,
     Audio,
@@ -32,6 +31,8 @@ from ..ir import (
     ToolResult,
 )
 from ..lenient import json_in
+from ..media import MediaPolicy
+from ..profile import MediaRules
 from .encode_tools import write_tool
 from .ids import made_id
 
@@ -48,9 +49,10 @@ _RESULT_TYPES = {"function": "function_call_output", "custom": "custom_tool_call
 class ItemWriter:
     """Writes the items of one call; `losses` point into the client's body."""
 
-    def __init__(self, call: Call, losses: list[Loss]) -> None:
+    def __init__(self, call: Call, rules: MediaRules, losses: list[Loss]) -> None:
         self._same = call.shape == "responses"
         self._losses = losses
+        self._media = MediaPolicy(rules, losses)
         self._count = 0
 
     def write(self, item: Item) -> Iterator[Json]:
@@ -92,7 +94,8 @@ class ItemWriter:
 
         OpenAI takes several; llama-server wants `type`, vLLM `id` and `status`.
         """
-        content = [_output_part(part, f"{item.at}/content/{i}") for i, part in enumerate(item.parts)]
+        parts = self._media.lowered(item.parts, f"{item.at}/content", in_result=False)
+        content = [self._output_part(part, f"{item.at}/content/{i}") for i, part in enumerate(parts)]
         id = _own(item.id, "msg") or {"id": made_id("msg_", str(self._count), orjson.dumps(content).decode())}
         written: Json = {"type": "message", "role": "assistant", "status": "completed", "content": content}
         return {**id, **written, **_phase(item)}
@@ -134,7 +137,41 @@ class ItemWriter:
     def _input_parts(self, parts: Sequence[Part], at: str) -> list[Json]:
         # What a Chat client leaves open is `auto` there; here it is left as open as it was.
         detail = None if self._same else "auto"
-        return [_input_part(part, f"{at}/{index}", detail) for index, part in enumerate(parts)]
+        lowered = self._media.lowered(parts, at, in_result=False)
+        return [self._input_part(part, f"{at}/{index}", detail) for index, part in enumerate(lowered)]
+
+    # --- parts ---------------------------------------------------------------------
+
+    def _input_part(self, part: Part, at: str, detail: str | None) -> Json:
+        match part:
+            case Text() | Refusal():
+                return {"type": "input_text", "text": part.text}
+            case Image():
+                detail = part.detail or detail
+                return _set(type="input_image", image_url=part.url, file_id=part.file_id, detail=detail)
+            case File():
+                return _file(part)
+            case Audio() if self._same:  # OpenAI has none here; servers of open models do
+                return {"type": "input_audio", "input_audio": {"data": part.data, "format": part.format}}
+            case Opaque(shape="responses"):
+                return part.raw
+            case _:
+                return {"type": "input_text", "text": self._unsaid(part, at)}
+
+    def _output_part(self, part: Part, at: str) -> Json:
+        match part:
+            case Text():
+                return {"type": "output_text", "text": part.text, "annotations": list(part.annotations)}
+            case Refusal():
+                return {"type": "refusal", "refusal": part.text}
+            case Opaque(shape="responses"):
+                return part.raw
+            case _:
+                return {"type": "output_text", "text": self._unsaid(part, at), "annotations": []}
+
+    def _unsaid(self, part: Part, at: str) -> str:
+        kind = part.type if isinstance(part, Opaque) else type(part).__name__.lower()
+        return self._media.unsaid(part, at, f"{kind} part here; remove it").text
 
 
 def _own(id: str | None, prefix: str = "") -> Json:
@@ -171,19 +208,6 @@ def _loads(arguments: str) -> Any:
 # --- parts -----------------------------------------------------------------------------
 
 
-def _input_part(part: Part, at: str, detail: str | None) -> Json:
-    if isinstance(part, Text | Refusal):
-        return {"type": "input_text", "text": part.text}
-    if isinstance(part, Image):
-        detail = part.detail or detail
-        return _set(type="input_image", image_url=part.url, file_id=part.file_id, detail=detail)
-    if isinstance(part, File):
-        return _file(part)
-    if isinstance(part, Audio):
-        return {"type": "input_audio", "input_audio": {"data": part.data, "format": part.format}}
-    return _opaque(part, at)
-
-
 def _file(part: File) -> Json:
     data = part.data
     if data is not None and not data.startswith("data:"):
@@ -202,26 +226,6 @@ def _mime(filename: str | None) -> str:
     """Bare base64 tells no type; this wire wants a data URL."""
     ending = (filename or "").rpartition(".")[2].lower()
     return {"txt": "text/plain", "csv": "text/csv", "json": "application/json"}.get(ending, "application/pdf")
-
-
-def _output_part(part: Part, at: str) -> Json:
-    if isinstance(part, Text):
-        return {"type": "output_text", "text": part.text, "annotations": list(part.annotations)}
-    if isinstance(part, Refusal):
-        return {"type": "refusal", "refusal": part.text}
-    if isinstance(part, Opaque):
-        return _opaque(part, at)
-    raise _no_place(type(part).__name__.lower(), at)
-
-
-def _opaque(part: Opaque, at: str) -> Json:
-    if part.shape == "responses":
-        return part.raw
-    raise _no_place(part.type, part.at or at)
-
-
-def _no_place(kind: str, at: str) -> Exception:
-    return bad_request(f"this model's backend takes no {kind} part here; remove it", param_at(at))
 
 
 def _set(**values: Any) -> Json:

@@ -19,10 +19,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import orjson
 
+from ..capsule import seal
 from ..dialect import ReplyContext
 from ..errors import ProxyError, responses_error
 from ..ir import (
@@ -159,6 +161,8 @@ class ResponsesEncoder:
         item = self._last if event.joins else None
         if item is None:
             item = self._last = self._new_item(event)
+            if event.native:
+                self._carry(item, event.native)
             self._waiting.append(item)
         self._pieces[event.index], self._items[event.index] = piece, item
         item.pieces.append(piece)
@@ -176,6 +180,17 @@ class ResponsesEncoder:
             return PartsItem(self._unused(own, "rs_"), True, event.phase)
         return PartsItem(new_id("msg_"), False, event.phase)
 
+    def _carry(self, item: OutputItem, native: Mapping[str, Any]) -> None:
+        """Put the backend's own form in a capsule; that of a call in an item of its own."""
+        if self._context.seals is None:
+            return
+        if isinstance(item, CallItem):
+            carrier = PartsItem(self._unused("", "rs_"), True)
+            carrier.sealed = seal(self._context.seals, {"calls": {item.call_id: dict(native)}})
+            self._waiting.append(carrier)
+        else:
+            item.sealed = seal(self._context.seals, dict(native))
+
     def _close(self, event: Closed) -> list[Step]:
         piece, item = self._pieces[event.index], self._items[event.index]
         steps = [] if event.text is None else self._settle(event.index, event.text)
@@ -183,6 +198,8 @@ class ResponsesEncoder:
         item.cut = item.cut or event.cut
         if event.sealed is not None:
             item.sealed = event.sealed
+        if event.native:
+            self._carry(item, event.native)
         if item is not self._live:
             return steps
         return [*steps, *item.close(piece), *self._advance()]
@@ -269,6 +286,11 @@ class ResponsesEncoder:
         self._error, self.usage = event.error, event.usage
         end: Json = {"status": "failed", "error": responses_error(event.error)}
         return opening + self._write(steps) + self._terminal(end)
+
+    def abort(self, error: ProxyError) -> bytes:
+        """`response.failed` with the items that were done, and nothing of the others."""
+        self._error, opening = error, self.start()
+        return opening + self._terminal({"status": "failed", "error": responses_error(error)})
 
     def _terminal(self, end: Json) -> bytes:
         usage = None if self.usage is None else write_responses_usage(self.usage)

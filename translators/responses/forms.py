@@ -12,6 +12,8 @@ from ..ir import Json
 from .decode_parts import wrong
 
 _WORDS = ("type", "role", "name", "namespace", "id", "call_id")
+_MODES = (None, "standard", "pro")
+"""Of `reasoning.mode` (openai 3.57.0): how the effort is spent; no backend takes another word."""
 _LISTS = ("content", "output", "tools")
 """Where further things stand in an item or a tool."""
 
@@ -26,6 +28,9 @@ def check_forms(body: Json) -> None:
     for key, entries in (("input", given), ("tools", tools)):
         if isinstance(entries, list):
             _check(entries, f"/{key}")
+    reasoning = body.get("reasoning")
+    if isinstance(reasoning, dict) and reasoning.get("mode") not in _MODES:
+        raise wrong("/reasoning/mode", "'standard' or 'pro'")
 
 
 def _check(entries: list[Any], at: str) -> None:

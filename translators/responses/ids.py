@@ -30,6 +30,12 @@ def call_id(id: str, rule: CallIdRule) -> str:
     return hashlib.sha256(id.encode()).hexdigest()[: rule.max]
 
 
+def split_id(joined: str) -> tuple[str, str | None]:
+    """The call's id and the item's own in an id that has both (`call_1|fc_1`); only the first one pairs."""
+    first, _, own = joined.partition("|")
+    return first or joined, own if own.startswith("fc_") else None
+
+
 def made_id(prefix: str, *seed: str) -> str:
     """An id for an item that has none, the same whenever the same request is sent."""
     return prefix + hashlib.sha256("\0".join(seed).encode()).hexdigest()[:32]

@@ -245,6 +245,7 @@ class CallItem(OutputItem):
         super().__init__(id)
         self._tool, self._form = tool, _CALLS[tool]
         self.stem = self._form.stem
+        self.call_id = call_id
         self._names: Json = {"call_id": call_id}
         if tool == "tool_search":
             self._names["execution"] = "client"

@@ -16,12 +16,15 @@ from ..dialect import Loss
 from ..ir import Json
 from .edit_input import REASONING
 
+_Q = r"[`'\"\\]*"
+"""Quotes of every kind, or none: gateways put the words in JSON of their own."""
+
 _REFUSED = re.compile(
-    r"invalid_encrypted_content"
-    r"|encrypted content .*could not be verified"
-    r"|of type 'reasoning' was provided without"
-    r"|without its required (?:preceding item of type )?'reasoning'"
-    r"|items are not persisted when `?store`? is set to false",
+    rf"invalid_encrypted_content"
+    rf"|encrypted content .*could not be verified"
+    rf"|of type {_Q}reasoning{_Q} was provided without"
+    rf"|without its required (?:preceding item of type )?{_Q}reasoning{_Q}"
+    rf"|items are not persisted when {_Q}store{_Q} is set to false",
     re.IGNORECASE,
 )
 """The documented words, in `error.code` or in the message."""

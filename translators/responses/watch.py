@@ -13,6 +13,10 @@ accumulator needs the latter, and so does an error object of any other shape. Fr
 client could parse are left out, and so is what comes after the last event, `[DONE]` excepted. A
 stream that stops early gets a `response.failed`, never silence. Backends marked exact keep
 their own beginning, their own last event and their own error events.
+
+What else is wrong in a stream that passes is counted. A delta that is no text and numbers that are
+no JSON are written anew. Gaps in the numbering and events of items that were never added are left:
+to mend them every later frame would have to be renumbered, which is what translating is for.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ import orjson
 from ..dialect import ReplyContext
 from ..errors import ProxyError, conceal, error_in, responses_error
 from ..framing import FrameCutter, payload_of, sse
+from ..guard import Violations
 from ..ir import Call, Json, Usage
 from ..lenient import has_whole_characters, read_json
 from ..profile import Profile
@@ -74,6 +79,23 @@ class ResponsesWatcher:
         self._told = self._ended = False
         self._error: ProxyError | None = None
         self._usage: Usage | None = None
+        self._violations = Violations()
+        self._added: set[int] = set()
+        """Indices of the items under way; deltas pass unseen only while there are any."""
+        self._number = -1
+        """The number of the last event, deltas counted."""
+
+    @property
+    def told(self) -> bool:
+        return self._told if self._translator is None else self._translator.told
+
+    @property
+    def fault(self) -> Exception | None:
+        return None if self._translator is None else self._translator.fault
+
+    @property
+    def violations(self) -> Violations:
+        return self._violations if self._translator is None else self._translator.violations
 
     @property
     def begun(self) -> bool:
@@ -104,12 +126,13 @@ class ResponsesWatcher:
     def feed(self, data: bytes) -> bytes:
         if (
             self._passing
-            and data.startswith(_DELTAS)
+            and _is_delta(data)
             and data.find(b"\n\n") == len(data) - 2
             and not self._cutter.holding
-            and has_whole_characters(data)
+            and self._added
         ):
             self._last, self._saying = data, True
+            self._number += 1
             return data
         if self._translator is not None:
             return self._translator.feed(data)
@@ -166,8 +189,9 @@ class ResponsesWatcher:
         for raw in frames:
             if self._told:
                 self._after_the_end(raw, out)
-            elif raw.startswith(_DELTAS) and has_whole_characters(raw):
+            elif self._added and _is_delta(raw):
                 self._last, self._saying = raw, True
+                self._number += 1
                 out.append(raw)
             else:
                 self._look(raw, out)
@@ -178,13 +202,18 @@ class ResponsesWatcher:
         if not self._mute and _is_done(raw):
             self._ended = self._mute = True
             out.append(raw)
+        elif payload_of(raw) is not None:
+            self._violations.count("after_end")
 
     def _look(self, raw: bytes, out: list[bytes]) -> None:
         """One frame: forwarded, unless it cannot be read or fails the reply."""
-        if payload_of(raw) is None:
-            out.append(raw)  # a comment
+        if payload_of(raw) is None and self._profile.answer.sse.comments:
+            out.append(raw)
         events, mend = _read(raw)
+        if mend or not (events or payload_of(raw) is None or _is_done(raw)):
+            self._violations.count("not_json")
         for event in events:
+            mend = self._judge(event) or mend
             error = error_in(event) if _may_be_error(event) else None
             if error is not None and not self._exact:
                 out.append(self._failed(error))
@@ -199,6 +228,26 @@ class ResponsesWatcher:
                 self._told, self._ended, self._error = True, True, error
             elif kind in _END_TYPES:
                 self._end(event)
+
+    def _judge(self, event: Json) -> bool:
+        """Count what is wrong with an event; whether it was mended."""
+        number, kind, index = event.get("sequence_number"), event.get("type"), event.get("output_index")
+        if number != self._number + 1:
+            self._violations.count("number_gap")
+        self._number = number if isinstance(number, int) else self._number
+        place = index if isinstance(index, int) else -1
+        if kind == "response.output_item.added":
+            self._added.add(place)
+        elif ("item_id" in event or "item" in event) and place not in self._added:
+            self._violations.count("not_added")
+        if kind == "response.output_item.done":
+            self._added.discard(place)
+        if self._exact or not str(kind).endswith(".delta") or isinstance(event.get("delta", ""), str):
+            return False
+        self._violations.count("bad_delta")
+        told = event["delta"]
+        event["delta"] = "" if told is None else orjson.dumps(told).decode()
+        return True
 
     def _note(self, event: Json, raw: bytes) -> None:
         """What later frames need: the last number told, and the items that are done."""
@@ -283,6 +332,16 @@ def _read(raw: bytes) -> tuple[list[Json], bool]:
     if isinstance(value, list):
         return [each for each in value if isinstance(each, dict)], True
     return [value] if isinstance(value, dict) else [], not plain
+
+
+def _is_delta(raw: bytes) -> bool:
+    """Whether a frame is a delta of text that every client can read."""
+    return (
+        raw.startswith(_DELTAS)
+        and (b'"delta":"' in raw or b'"delta": "' in raw)
+        and b"NaN" not in raw
+        and has_whole_characters(raw)
+    )
 
 
 def _is_done(raw: bytes) -> bool:
