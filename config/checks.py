@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from .extra_body import refused_keys
 from .problems import Problem, did_you_mean
 
 _NEEDS: Mapping[str, str] = {
@@ -65,6 +67,8 @@ def _provider(provider: Mapping[str, Any], position: int, profiles: Collection[s
     if row and row not in profiles:
         hint = did_you_mean(row, profiles) or f"; there are {', '.join(sorted(profiles))}"
         yield Problem(("providers", position, "profile"), f"no profile is named {row!r}{hint}")
+    for problem in refused_keys(_table(provider.get("extra_body"))):
+        yield replace(problem, place=("providers", position, "extra_body", *problem.place))
 
 
 def _aliases(aliases: Mapping[str, Any], providers: list[Mapping[str, Any]]) -> Iterator[Problem]:

@@ -28,12 +28,50 @@ def find_problems(overrides: Mapping[str, Any], kind: str) -> Iterator[Problem]:
         if key in overrides:
             yield from _ollama_problem(key, expected, overrides[key], kind)
     yield from _unknown(sections, Profile, ())
+    yield from _request_problems(sections.get("request"))
+    reasoning = sections.get("reasoning")
+    tags = reasoning.get("tags") if isinstance(reasoning, Mapping) else None
+    if isinstance(tags, list | tuple) and "" in tags:
+        yield Problem(("reasoning", "tags"), "should hold no empty text")
     try:
         _adapter().validate_python(without_false(sections))
     except ValidationError as error:
         for fault in error.errors(include_input=False, include_url=False):
             message = fault["msg"].removeprefix("Input ").replace("valid tuple", "list")
             yield Problem(_without_tags(fault["loc"]), message)
+
+
+_THE_CALL = ("model", "messages", "input", "stream", "stream_options")
+"""Keys that the gateway itself goes by: another name or a default for them breaks the reply."""
+
+
+def _request_problems(rules: Any) -> Iterator[Problem]:
+    """What takes more than a type to judge of the section `request`."""
+    if not isinstance(rules, Mapping):
+        return
+    for key in ("context_window", "chars_per_token"):
+        value = rules.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool) and not value > 0:
+            yield Problem(("request", key), "should be greater than 0")
+    ratio, window = rules.get("chars_per_token"), rules.get("context_window")
+    if ratio not in (None, False) and (window is None or window is False):
+        yield Problem(("request", "chars_per_token"), "needs `request.context_window` beside it")
+    yield from _clamp_problems(rules.get("clamp"))
+    for key in ("rename", "defaults"):
+        table = rules.get(key)
+        named = [name for name in _THE_CALL if name in table] if isinstance(table, Mapping) else []
+        yield from (Problem(("request", key, name), "is the call's own and stays as it is") for name in named)
+
+
+def _clamp_problems(clamp: Any) -> Iterator[Problem]:
+    for key, bounds in clamp.items() if isinstance(clamp, Mapping) else ():
+        pair = isinstance(bounds, list) and len(bounds) == 2 and all(map(_is_number, bounds))
+        if pair and bounds[0] > bounds[1]:
+            yield Problem(("request", "clamp", key), "should be [least, most]")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def without_false(overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,7 +118,7 @@ def _replace_false(table: Mapping[str, Any], cls: Any) -> dict[str, Any]:
 
 
 def _may_be_none(wanted: Any) -> bool:
-    return isinstance(wanted, types.UnionType) and types.NoneType in get_args(wanted)
+    return types.NoneType in get_args(wanted)
 
 
 @cache

@@ -42,6 +42,8 @@ class Server(Section):
     """0: any free port."""
     api_keys: tuple[Secret, ...] = ()
     """What clients may sign with; empty: no key is asked, allowed on loopback only."""
+    seal_key: Secret | None = None
+    """Secret that reasoning handed to clients is signed with; absent: one kept in the state directory."""
     keepalive_s: float = Field(default=10, gt=0)
     """Longest silence towards a streaming client."""
     idle_timeout_s: float = Field(default=300, gt=0)
@@ -87,6 +89,8 @@ class ProviderConfig(Section):
     """Where the model files are, for kind `onnx`."""
     overrides: dict[str, Any] = Field(default_factory=dict)
     """Profile sections (and ollama's `num_ctx`, `keep_alive`); TOML's `false` for "none" is None here."""
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    """Laid over every body sent, embeddings too, as the last word: tables merge, the rest replaces."""
 
     @field_validator("base_url")
     @classmethod

@@ -17,6 +17,8 @@ from translators.profile import Profile
 if TYPE_CHECKING:  # the commands that only read a configuration need no translator
     from translators.rejections import Rejection
 
+    from .extra_body import ExtraBody
+
 Surface = Literal["chat", "responses", "open_responses", "embeddings"]
 """One of a backend's doors; `open_responses` speaks the Responses shape with its own limits."""
 
@@ -62,13 +64,18 @@ class Provider(Protocol):
     """Why nothing can be asked of it (a kind not built, a missing extra), else None."""
     private: Sequence[str]
     """What no client may read in an error: the key the backend is asked with."""
+    extra_body: ExtraBody | None
+    """What is laid over every body at the end; None: nothing."""
 
     def surfaces(self, model: str, client: Shape) -> Sequence[Surface]:
         """The surfaces to try for a client of this shape, best first; never waits."""
         ...
 
-    def profile(self, model: str, surface: Surface) -> Profile:
-        """The resolved quirks of this model on this surface; cached, never waits."""
+    def profile(self, model: str, surface: Surface, overrides: Mapping[str, Any] | None = None) -> Profile:
+        """The resolved quirks of this model on this surface; cached, never waits.
+
+        `overrides` are checked profile sections of one request, merged over the account's own.
+        """
         ...
 
     def learn_refusal(self, model: str, surface: Surface, status: int, body: bytes) -> bool:

@@ -59,6 +59,11 @@ FAILURES: tuple[tuple[type[BaseException], Kind, str], ...] = (
 """First match wins, so the more specific come first. The words never name an address."""
 
 
+SLOW_CLIENT = (
+    "the client did not read its answer for longer than the idle limit, so the backend's was given up"
+)
+
+
 def as_proxy_error(error: BaseException, who: str) -> ProxyError:
     """What a client is told of a transport failure towards provider `who`."""
     kind, words = next(
@@ -172,7 +177,9 @@ async def _replace_stale(
 class _Reading:
     """The body of one answer, as it arrives; see `Upstream`."""
 
-    __slots__ = ("_clock", "_content", "_failure", "_idle_s", "_response", "_seen", "_timer", "_who")
+    __slots__ = (
+        *("_clock", "_content", "_failure", "_idle_s", "_response", "_seen", "_timer", "_waiting", "_who"),
+    )
 
     def __init__(self, response: ClientResponse, who: str, idle_s: float) -> None:
         loop = asyncio.get_running_loop()
@@ -180,12 +187,15 @@ class _Reading:
         self._failure: ProxyError | None = None
         self._idle_s, self._clock = idle_s, loop.time
         self._seen = loop.time()
+        self._waiting = True
+        """For the backend; else for a client that has not taken what was read."""
         self._timer: asyncio.TimerHandle | None = loop.call_later(idle_s, self._look)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
     async def __anext__(self) -> bytes:
+        self._waiting = True
         try:
             chunk = await self._content.readany()
         except (aiohttp.ClientError, OSError) as error:
@@ -195,6 +205,7 @@ class _Reading:
             self._disarm()
             raise StopAsyncIteration
         self._seen = self._clock()
+        self._waiting = False
         return chunk
 
     def close(self) -> None:
@@ -212,7 +223,10 @@ class _Reading:
         if left > 0:
             self._timer = asyncio.get_running_loop().call_later(left, self._look)
             return
-        self._failure = as_proxy_error(TimeoutError(), self._who)
+        if self._waiting:
+            self._failure = as_proxy_error(TimeoutError(), self._who)
+        else:
+            self._failure = ProxyError("timeout", SLOW_CLIENT)
         self.close()
 
     def _disarm(self) -> None:

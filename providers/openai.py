@@ -6,21 +6,23 @@ account (base URL, key) and remembers which surfaces a model turned out not to h
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
 import orjson
+import structlog
 from yarl import URL
 
+from translators.effort import ignores_default
 from translators.errors import ProxyError
 from translators.ir import Shape
-from translators.profile import Auth, Profile
+from translators.profile import Auth, Profile, merge
 from translators.rejections import Rejection
 
 from .base import ModelInfo, Surface, Upstream
+from .extra_body import ExtraBody
 from .http import HttpClient, environment_proxy
 from .listing import list_models
 from .profiles import matches_any, resolve
@@ -32,7 +34,9 @@ REFUSED_S = 900.0
 _MASKED_FROM = 6
 """Characters of a key that is masked in errors; a shorter one hides nothing, its mask ordinary words."""
 _REMEMBERED = 1024
-"""Models whose doors and refusals are kept: names come from clients, so there is a bound."""
+"""Models whose doors are kept: names come from clients, so there is a bound."""
+
+_log = structlog.get_logger("dragoman")
 
 RESPONSES_SURFACES: tuple[Surface, ...] = ("responses", "open_responses")
 
@@ -48,6 +52,7 @@ class Settings:
     wire: Literal["auto", "chat", "responses"] = "auto"
     profile: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +73,28 @@ class OpenAIProvider:
         self,
         settings: Settings,
         client: HttpClient,
-        clock: Callable[[], float] = time.monotonic,
         quirks: Quirks | None = None,
     ) -> None:
         self.name, self.kind = settings.name, settings.kind
         key = settings.api_key or ""
         self.private: Sequence[str] = (key,) if len(key) >= _MASKED_FROM else ()
-        self._settings, self._client, self._clock = settings, client, clock
+        extra = settings.extra_body
+        self.extra_body = ExtraBody(settings.name, extra) if extra else None
+        self._settings, self._client = settings, client
         self._base = URL(settings.base_url)
         self._host = host_of(settings.base_url)
         self._quirks = Quirks() if quirks is None else quirks
         self._proxy = environment_proxy(settings.base_url)
-        self._refused: dict[tuple[str, Surface], float] = {}
+        self._warned: set[str] = set()
         self._door = lru_cache(maxsize=_REMEMBERED)(self._build_door)
         self._order = lru_cache(maxsize=_REMEMBERED)(self._build_order)
 
     def surfaces(self, model: str, client: Shape) -> Sequence[Surface]:
-        order = self._order(model, client)
-        if not self._refused:
-            return order
-        now = self._clock()
-        left = [each for each in order if self._refused.get((model, each), 0.0) <= now]
-        return left or order
+        return self._quirks.open_surfaces(self._host, model, self._order(model, client))
 
-    def profile(self, model: str, surface: Surface) -> Profile:
+    def profile(self, model: str, surface: Surface, overrides: Mapping[str, Any] | None = None) -> Profile:
+        if overrides:
+            return self._resolve(model, surface, merge(self._settings.overrides, overrides))
         return self._door(model, surface).profile
 
     def learn_refusal(self, model: str, surface: Surface, status: int, body: bytes) -> bool:
@@ -101,9 +104,7 @@ class OpenAIProvider:
         seconds = self.refusal(status, body)
         if not seconds:
             return False
-        if len(self._refused) >= _REMEMBERED:
-            self._refused.clear()
-        self._refused[model, surface] = self._clock() + seconds
+        self._quirks.refuse(self._host, model, surface, seconds)
         return True
 
     def known_rejections(self, model: str, surface: Surface) -> Sequence[Rejection]:
@@ -144,17 +145,33 @@ class OpenAIProvider:
         await self._client.aclose()
 
     def _build_door(self, model: str, surface: Surface) -> Door:
-        settings = self._settings
-        profile = resolve(
+        profile = self._resolve(model, surface, self._settings.overrides)
+        if ignores_default(profile.reasoning):
+            self._warn_of_default(model, str(profile.reasoning.default_effort))
+        path: str | None = getattr(profile.wire, surface)
+        return Door(profile, join(self._base, path) if path else None, self._headers(profile.auth))
+
+    def _resolve(self, model: str, surface: Surface, overrides: Mapping[str, Any]) -> Profile:
+        settings, host = self._settings, self._base.host or ""
+        return resolve(
             kind=settings.kind,
-            host=self._base.host or "",
+            host=host,
             model=model,
             surface=surface,
             profile=settings.profile,
-            overrides=settings.overrides,
+            overrides=self._listed(model, overrides),
         )
-        path: str | None = getattr(profile.wire, surface)
-        return Door(profile, join(self._base, path) if path else None, self._headers(profile.auth))
+
+    def _listed(self, model: str, overrides: Mapping[str, Any]) -> Mapping[str, Any]:
+        """`overrides` over what the backend's listing says of the model; most say nothing."""
+        return overrides
+
+    def _warn_of_default(self, model: str, effort: str) -> None:
+        """Once for each model: the configured effort is sent to none that cannot be told it."""
+        if model in self._warned or len(self._warned) >= _REMEMBERED:
+            return
+        self._warned.add(model)
+        _log.warning("default_effort_not_sent", provider=self.name, model=model, effort=effort)
 
     def _build_order(self, model: str, client: Shape) -> tuple[Surface, ...]:
         return order_surfaces(self.profile(model, "chat"), model, client, self._settings.wire)

@@ -16,11 +16,13 @@ from .base import Surface
 from .rows import BASE, OPENAI, SELF_HOSTED, WIRES, Row
 from .rows_databricks import DATABRICKS
 from .rows_hosted import HOSTED
+from .rows_models import MODELS, model_rows
 
 ROWS: tuple[Row, ...] = (OPENAI, *DATABRICKS, *HOSTED, *SELF_HOSTED)
 """First match wins: among rows of one host, the one for all models comes last."""
 
 _BASE_ROW = Row("base", layer={})
+_MODEL_ROWS = {row.name: row for row in MODELS}
 BY_NAME: Mapping[str, Row] = {row.name: row for row in (_BASE_ROW, *ROWS)}
 
 
@@ -43,12 +45,15 @@ def resolve(
     profile: str | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Profile:
-    """The quirks of `model` on `surface`: base < wire < row < row on this surface < overrides.
+    """The quirks of `model` on `surface`: base < wire < row < row on this surface < model < overrides.
 
     `profile` names a row instead of choosing one (KeyError when there is none such).
     """
     row = BY_NAME[profile] if profile is not None else choose(kind, host, model)
-    return _build(row.name, surface, orjson.dumps(dict(overrides or {}), option=orjson.OPT_SORT_KEYS))
+    given = orjson.dumps(dict(overrides or {}), option=orjson.OPT_SORT_KEYS)
+    return _build(
+        row.name, tuple(each.name for each in model_rows(row.like or row.name, model)), surface, given
+    )
 
 
 def matches_any(name: str, globs: Iterable[str]) -> bool:
@@ -64,7 +69,12 @@ def adapter() -> TypeAdapter[Profile]:
 
 
 @lru_cache(maxsize=1024)
-def _build(row_name: str, surface: Surface, overrides: bytes) -> Profile:
+def _build(row_name: str, models: tuple[str, ...], surface: Surface, overrides: bytes) -> Profile:
     row = BY_NAME[row_name]
-    layers = (BASE, WIRES.get(surface, {}), row.layer, row.surfaces.get(surface, {}), orjson.loads(overrides))
-    return adapter().validate_python({**merge(*layers), "name": row.name})
+    layer = merge(BASE, WIRES.get(surface, {}), row.layer, row.surfaces.get(surface, {}))
+    for each in (_MODEL_ROWS[name] for name in models):
+        layer = merge(layer, each.layer, each.surfaces.get(surface, {}))
+        if each.drop:
+            request = layer["request"]
+            request["drop"] = list(dict.fromkeys((*request.get("drop", ()), *each.drop)))
+    return adapter().validate_python({**merge(layer, orjson.loads(overrides)), "name": row.name})

@@ -36,6 +36,7 @@ class Quirks:
     def __init__(self, file: QuirksFile | None = None, clock: Callable[[], float] = time.time) -> None:
         self._file, self._clock = file, clock
         self._learned: dict[Key, tuple[Learned, ...]] = {}
+        self._refused: dict[Key, float] = {}
         self._looked = 0.0
         if file is not None:
             self._load(file)
@@ -64,6 +65,20 @@ class Quirks:
             asyncio.get_running_loop().run_in_executor(None, self._write, self._file, learned)
         except RuntimeError:  # no event loop: nobody is kept waiting
             self._write(self._file, learned)
+
+    def refuse(self, host: str, model: str, surface: Surface, seconds: float) -> None:
+        """Leave the surface alone for so long; for every provider of the host, until the process ends."""
+        if len(self._refused) >= MAX_LEARNED:
+            self._refused.clear()
+        self._refused[host, model, surface] = self._clock() + seconds
+
+    def open_surfaces(self, host: str, model: str, order: Sequence[Surface]) -> Sequence[Surface]:
+        """Those of `order` that this model is not known to lack; never none of them."""
+        if not self._refused:
+            return order
+        now = self._clock()
+        left = [each for each in order if self._refused.get((host, model, each), 0.0) <= now]
+        return left or order
 
     def _all(self) -> list[Learned]:
         return [each for entries in self._learned.values() for each in entries]

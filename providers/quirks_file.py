@@ -3,9 +3,9 @@
     {"version": 1, "learned": [{"host": "h:443", "model": "m", "surface": "chat",
                                 "path": ["tools", "*", "function", "strict"], "until": 1790000000.0}]}
 
-`value`, `instead`, `bounds` and `name` of a `Rejection` stand beside `path` where they are set. Several
-processes share the file: each writes what is there and what it adds, whole, under a new name that then
-takes the old one's place. Two that write in the same moment may lose one of their additions, which costs
+`value`, `instead`, `bounds`, `name` and `beside` of a `Rejection` stand next to `path` where they are set.
+Several processes share the file: each writes what is there and what it adds, whole, under a new name that
+then takes the old one's place. Two that write in the same moment may lose one of their additions, which costs
 one refused request later.
 """
 
@@ -49,7 +49,8 @@ class Learned:
     def table(self) -> dict[str, Any]:
         """As it is written: flat, without what is not set."""
         found = self.rejection
-        rest = {"value": found.value, "instead": found.instead, "bounds": found.bounds, "name": found.name}
+        keys = ("value", "instead", "bounds", "name", "beside")
+        rest = {key: getattr(found, key) for key in keys}
         set_ones = {key: value for key, value in rest.items() if value is not None}
         place = {"host": self.host, "model": self.model, "surface": self.surface}
         return {**place, "path": found.path, **set_ones, "until": self.until}

@@ -54,6 +54,7 @@ def _settings(config: ProviderConfig) -> Settings:
         wire=config.wire,
         profile=config.profile,
         overrides=config.overrides,
+        extra_body=config.extra_body,
     )
 
 

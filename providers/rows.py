@@ -30,6 +30,8 @@ class Row:
     kinds: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    like: str | None = None
+    """The row whose models it serves elsewhere: rows of models that name that one apply here too."""
     surfaces: Mapping[Surface, Layer] = field(default_factory=dict)
     """What differs on one surface: `messages` and `tools` of the layer describe Chat."""
 
@@ -70,6 +72,7 @@ BASE: Layer = {
 
 _RESPONSES: Layer = {
     "request": {"drop_translated": []},
+    "reasoning": {"scope": "all"},  # the client's own items, which it keeps as long as it sees fit
     "messages": {"developer": "keep", "system": "many"},
     "tools": {
         "types": ["function", "custom", "namespace", "tool_search"],
@@ -130,7 +133,11 @@ OPENAI = Row(
     surfaces={
         # S openai 3.57.0: both shapes have the other parameters. I: `metadata` is refused on Chat
         # unless `store` is on, and what Chat stores is another list than what Responses stores.
-        "chat": {"request": {"drop_translated": ["store", "metadata"]}},
+        # S pydantic-ai 2.68.0: `max` is refused on Chat.
+        "chat": {
+            "request": {"drop_translated": ["store", "metadata"]},
+            "reasoning": {"efforts": ["none", "minimal", "low", "medium", "high", "xhigh"]},
+        },
         # S openai 3.57.0: the Responses tool union holds these two as well.
         "responses": {"tools": {"types": ["function", "custom", "namespace", "tool_search"]}},
     },
@@ -199,6 +206,8 @@ LMSTUDIO = Row(
 OLLAMA_OPENAI = Row(
     "ollama-openai",
     layer={
+        # D: its API takes pictures as base64 and nothing else that is not text.
+        "messages": {"media": {"file": "refuse", "audio": "refuse"}},
         "tools": {"strict": "drop"},
         "reasoning": {"fields": ["reasoning", "reasoning_content"]},  # S pydantic-ai
     },

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from translators.profile import merge
+
 from .rows import Layer, Row
 
 _HOSTS = ("*.cloud.databricks.com", "*.azuredatabricks.net", "*.gcp.databricks.com")
@@ -59,6 +63,9 @@ _ON_OPEN_RESPONSES: Layer = {
     "reasoning": {"ask": "openai"},
 }
 
+# Agents and models of another name, where the listing says that they speak Responses themselves.
+_ON_RESPONSES: Layer = merge(_ON_OPEN_RESPONSES, {"wire": {"responses": "/serving-endpoints/responses"}})
+
 # I/S dbx-tools, bifrost, litellm: refused on the Chat surface whatever the family. It keeps
 # no state, passes no cache keys on, and gives no sound.
 _NEVER_ON_CHAT = [
@@ -113,6 +120,8 @@ DATABRICKS_GPT = Row(
             "id_max_len": 64,
         },
         "tools": {"types": ["function", "custom"], "custom": "keep", "builtin": "keep", "strict": "keep"},
+        # S dbx-tools: `input` is searched for the word, `instructions` and system messages are not.
+        "output_format": {"needs_json_word": True},
         "reasoning": {"efforts": ["none", "low", "medium", "high", "xhigh"]},
         "errors": _ERRORS,
     },
@@ -183,7 +192,7 @@ DATABRICKS_CLAUDE = Row(
         },
         "errors": _ERRORS,
     },
-    surfaces={"open_responses": _ON_OPEN_RESPONSES},
+    surfaces={"open_responses": _ON_OPEN_RESPONSES, "responses": _ON_RESPONSES},
 )
 
 # U: neither documented nor seen accepted for these families.
@@ -217,11 +226,12 @@ DATABRICKS_GEMINI = Row(
         "reasoning": {
             "efforts": ["minimal", "low", "medium", "high"],  # D
             "replay": "never",
+            "scope": "all",
             "signature": "tool_calls[].thoughtSignature",
         },
         "errors": _ERRORS,
     },
-    surfaces={"open_responses": _ON_OPEN_RESPONSES},
+    surfaces={"open_responses": _ON_OPEN_RESPONSES, "responses": _ON_RESPONSES},
 )
 
 DATABRICKS_OSS = Row(  # gpt-oss, llama, qwen, gemma, glm, kimi, deepseek, inkling ...
@@ -250,8 +260,45 @@ DATABRICKS_OSS = Row(  # gpt-oss, llama, qwen, gemma, glm, kimi, deepseek, inkli
         "reasoning": {"efforts": ["low", "medium", "high"]},
         "errors": _ERRORS,
     },
-    surfaces={"open_responses": _ON_OPEN_RESPONSES},
+    surfaces={"open_responses": _ON_OPEN_RESPONSES, "responses": _ON_RESPONSES},
 )
 
-DATABRICKS: tuple[Row, ...] = (DATABRICKS_GPT, DATABRICKS_CLAUDE, DATABRICKS_GEMINI, DATABRICKS_OSS)
-"""In order: the last one takes every model that is left."""
+_SERVING: tuple[Row, ...] = (DATABRICKS_GPT, DATABRICKS_CLAUDE, DATABRICKS_GEMINI, DATABRICKS_OSS)
+
+# --- the AI Gateway: the same models under their Unity Catalog names --------------------
+
+_GATEWAY_PATHS: Layer = {
+    "chat": "/ai-gateway/mlflow/v1/chat/completions",  # S databricks-openai, litellm, ucode
+    "embeddings": "/ai-gateway/mlflow/v1/embeddings",
+}
+_GATEWAY_GPT: Layer = {
+    **_GATEWAY_PATHS,
+    "responses": "/ai-gateway/openai/v1/responses",
+}  # S databricks-openai
+_GATEWAY_CODEX: Layer = {**_GATEWAY_PATHS, "responses": "/ai-gateway/codex/v1/responses"}  # S ucode
+# Contested: S a litellm fork has an allow-list there, bifrost says there is no such route. It is tried,
+# and its refusal remembered.
+_GATEWAY_OPEN: Layer = {**_GATEWAY_PATHS, "open_responses": "/ai-gateway/mlflow/v1/responses"}
+
+
+def _on_gateway(row: Row, models: tuple[str, ...], wire: Layer, name: str = "") -> Row:
+    """`row` for names `catalog.schema.service`: serving endpoints have no dot in theirs, services two."""
+    return replace(
+        row,
+        name=name or row.name.replace("databricks-", "databricks-gateway-"),
+        models=models,
+        layer=merge(row.layer, {"wire": wire}),
+        like=row.name,
+    )
+
+
+_GATEWAY: tuple[Row, ...] = (
+    _on_gateway(DATABRICKS_GPT, ("*.*.*codex*",), _GATEWAY_CODEX, "databricks-gateway-codex"),
+    _on_gateway(DATABRICKS_GPT, ("*.*.*gpt-5*", "*.*.*gpt-6*", "*.*.o[1-9]*"), _GATEWAY_GPT),
+    _on_gateway(DATABRICKS_CLAUDE, ("*.*.*claude*",), _GATEWAY_OPEN),
+    _on_gateway(DATABRICKS_GEMINI, ("*.*.*gemini*",), _GATEWAY_OPEN),
+    _on_gateway(DATABRICKS_OSS, ("*.*.*",), _GATEWAY_OPEN),
+)
+
+DATABRICKS: tuple[Row, ...] = (*_GATEWAY, *_SERVING)
+"""In order: services by their dots, then endpoints; the last of each takes every model that is left."""

@@ -41,6 +41,7 @@ OPENROUTER = Row(
             "fields": ["reasoning"],
             "replay": "details",
             "replay_field": "reasoning_details",
+            "scope": "all",
         },
         "errors": {"shapes": ["openai", "in_band"]},
     },
@@ -64,6 +65,7 @@ DEEPSEEK = Row(
             "fields": ["reasoning_content"],
             "replay": "field",
             "replay_on": "tool_turns",
+            "scope": "all",
             "placeholder": " ",
         },
     },
@@ -163,7 +165,9 @@ GEMINI_OPENAI = Row(
         },
         "reasoning": {
             "efforts": ["none", "minimal", "low", "medium", "high"],
-            "replay": "details",
+            # It reads no reasoning of earlier turns, and another model's is not its own: signatures only.
+            "replay": "never",
+            "scope": "all",
             "signature": "tool_calls[].extra_content.google.thought_signature",  # I
         },
         "errors": {"shapes": ["google_list", "openai"]},  # I the body is a JSON array
@@ -182,6 +186,7 @@ MOONSHOT = Row(
             "fields": ["reasoning_content"],
             "replay": "field",
             "replay_on": "tool_turns",
+            "scope": "all",
             "placeholder": " ",
             "drop_sampling": True,
         },
@@ -245,6 +250,7 @@ MINIMAX = Row(
             "fields": ["reasoning_content", "reasoning"],
             "replay": "details",
             "replay_field": "reasoning_details",
+            "scope": "all",
         },
         "errors": {"shapes": ["minimax_base_resp", "openai"]},  # U errors inside HTTP 200
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from translators.errors import ProxyError
 from translators.ir import Shape
@@ -13,6 +13,8 @@ from .base import ModelInfo, Surface, Upstream
 
 if TYPE_CHECKING:
     from translators.rejections import Rejection
+
+    from .extra_body import ExtraBody
 
 NOT_BUILT: Mapping[str, str] = {
     "ollama": 'kind "ollama" is not built into this version; use kind "openai" with base_url .../v1 and '
@@ -29,11 +31,12 @@ class UnavailableProvider:
         self.name, self.kind = name, kind
         self.unavailable: str | None = reason
         self.private: Sequence[str] = ()
+        self.extra_body: ExtraBody | None = None
 
     def surfaces(self, model: str, client: Shape) -> Sequence[Surface]:
         return ()
 
-    def profile(self, model: str, surface: Surface) -> Profile:
+    def profile(self, model: str, surface: Surface, overrides: Mapping[str, Any] | None = None) -> Profile:
         return Profile()
 
     def learn_refusal(self, model: str, surface: Surface, status: int, body: bytes) -> bool:
