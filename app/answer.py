@@ -24,11 +24,16 @@ from .errors import JSON, relayed
 from .plan import TIDY, WATCHERS, Plan
 from .stream import Client
 
+TOLD_S = 2.0
+"""How long what may follow a told end (usage, `[DONE]`) is waited for. Backends send it at once or
+never: some leave the connection open for good, and the client would wait for the idle limit."""
+
 REST_S = 1.0
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
 
 _BOM = b"\xef\xbb\xbf"
 _EVENT_LINES = (b"data:", b"event:", b"id:", b"retry:", b":")
+_LONGEST_EVENT_LINE = max(map(len, _EVENT_LINES))
 
 
 class Settled(Exception):
@@ -50,7 +55,7 @@ def told(error: ProxyError) -> Settled:
 
 def reply_stream(plan: Plan) -> ReplyStream:
     """The machine between the backend's stream and the client's."""
-    context = replace(plan.request.context, private=plan.target.provider.private)
+    context = replace(plan.context, private=plan.target.provider.private)
     if plan.lane == "pass":
         return WATCHERS[SHAPE_OF[plan.surface]](plan.profile, context)
     return plan.translate().stream(context)
@@ -68,7 +73,7 @@ async def stream_answer(plan: Plan, upstream: Upstream, reply: ReplyStream, clie
         await _play(plan, body, reply, client)
         return
     data = _output(reply, first, client)
-    while not data and not reply.ended and (chunk := await anext(chunks, b"")):
+    while not (data or reply.ended or reply.told) and (chunk := await anext(chunks, b"")):
         data = _output(reply, chunk, client)
     if data:
         await client.write(data, not reply.ended)
@@ -82,12 +87,38 @@ async def stream_answer(plan: Plan, upstream: Upstream, reply: ReplyStream, clie
 async def _pump(reply: ReplyStream, chunks: AsyncIterator[bytes], client: Client) -> None:
     """The hot path: one send for each read, and the last one ends the answer."""
     feed, write = reply.feed, client.write
-    async for chunk in chunks:
+    async for chunk in _until_told(reply, chunks):
         data = feed(chunk)
         if data:
             await write(data, not reply.ended)
         if reply.ended:
             return
+
+
+async def _until_told(reply: ReplyStream, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The reads, one after another, and after a told end those that come within the grace."""
+    while not reply.told:
+        chunk = await anext(chunks, b"")
+        if not chunk:
+            return
+        yield chunk
+    async for chunk in _last_words(chunks):
+        yield chunk
+
+
+async def _last_words(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """What comes within the grace after a told end; a connection that breaks then breaks nothing."""
+    clock = asyncio.get_running_loop().time
+    end = clock() + TOLD_S
+    while clock() < end:
+        try:
+            async with asyncio.timeout_at(end):
+                chunk = await anext(chunks, b"")
+        except (ProxyError, TimeoutError):
+            return
+        if not chunk:
+            return
+        yield chunk
 
 
 def _output(reply: ReplyStream, chunk: bytes, client: Client) -> bytes:
@@ -96,7 +127,7 @@ def _output(reply: ReplyStream, chunk: bytes, client: Client) -> bytes:
     if reply.begun or client.committed:
         return data
     if reply.error is not None:
-        raise told(reply.error)
+        raise reply.fault or told(reply.error)
     return b""  # comments say nothing of a reply (OpenRouter's `: OPENROUTER PROCESSING`): no 200 for them
 
 
@@ -104,7 +135,7 @@ async def _play(plan: Plan, body: dict[str, Any], reply: ReplyStream, client: Cl
     """A whole body, for a client that asked for a stream: the events its stream would have given."""
     translation = plan.translate()
     # What has already gone out was begun by `reply`; a watcher begins nothing.
-    player = reply if isinstance(reply, StreamTranslator) else translation.stream(plan.request.context)
+    player = reply if isinstance(reply, StreamTranslator) else translation.stream(plan.context)
     client.expect(player)
     await _close(player, player.take(translation.backend.decode_reply(body, plan.profile)), client)
 
@@ -114,7 +145,7 @@ async def _close(reply: ReplyStream, data: bytes, client: Client) -> None:
     if not reply.ended:
         data += reply.close()
     if reply.error is not None and not client.committed:
-        raise told(reply.error)
+        raise reply.fault or told(reply.error)
     await client.write(data, False)
 
 
@@ -133,25 +164,50 @@ async def _finish(chunks: AsyncIterator[bytes]) -> None:
 
 async def whole_answer(plan: Plan, upstream: Upstream, client: Client) -> None:
     """Read the whole answer and send it as one body; raises like `stream_answer`."""
-    raw = await upstream.read()
+    chunks = aiter(upstream.chunks)
+    raw = await _first(chunks)
+    while len(raw) < _LONGEST_EVENT_LINE and raw[:1] not in b"{[" and (chunk := await anext(chunks, b"")):
+        raw += chunk
     if _is_events(raw):
-        body = _fold(plan, raw)
-    elif plan.lane == "pass":
-        body = _tidied(plan, raw, upstream)
+        body = await _fold(plan, raw, chunks)
     else:
-        body = _translated(plan, raw, upstream)
+        body = _read_whole(plan, await _rest(raw, chunks), upstream)
     headers = [JSON, *plan.request.trace.headers(), *relayed(upstream.headers)]
     await client.whole(200, headers, body)
 
 
-def _fold(plan: Plan, raw: bytes) -> bytes:
-    translator = plan.translate().stream(plan.request.context)
-    translator.feed(raw)
+def _read_whole(plan: Plan, raw: bytes, upstream: Upstream) -> bytes:
+    if plan.lane == "pass":
+        return _tidied(plan, raw, upstream)
+    return _translated(plan, raw, upstream)
+
+
+async def _fold(plan: Plan, first: bytes, chunks: AsyncIterator[bytes]) -> bytes:
+    """An event stream as one body, as soon as its end is told."""
+    translator = plan.translate().stream(plan.context)
+    translator.feed(first)
+    if not translator.ended:
+        await _read_on(translator, chunks)
     translator.close()
+    note_guard(plan, translator)
     if translator.error is not None:
-        raise told(translator.error)
+        raise translator.fault or told(translator.error)
     plan.request.trace.usage = translator.usage
+    await _finish(chunks)
     return orjson.dumps(translator.body())
+
+
+async def _read_on(reply: ReplyStream, chunks: AsyncIterator[bytes]) -> None:
+    async for chunk in _until_told(reply, chunks):
+        reply.feed(chunk)
+        if reply.ended:
+            return
+
+
+def note_guard(plan: Plan, reply: ReplyStream) -> None:
+    """Tell the trace what the guard met."""
+    if reply.violations:
+        plan.request.trace.violations = reply.violations
 
 
 def _tidied(plan: Plan, raw: bytes, upstream: Upstream) -> bytes:
@@ -169,7 +225,7 @@ def _tidied(plan: Plan, raw: bytes, upstream: Upstream) -> bytes:
 def _translated(plan: Plan, raw: bytes, upstream: Upstream) -> bytes:
     body, _ = _object(raw, upstream)
     try:
-        reply, usage = plan.translate().reply(body, plan.request.context)
+        reply, usage = plan.translate().reply(body, plan.context)
     except ProxyError as error:
         raise told(error) from error
     plan.request.trace.usage = usage

@@ -13,14 +13,16 @@ import contextlib
 import random
 import time
 
+import structlog
+
 from providers.base import Upstream
 from translators.dialect import ReplyStream
 from translators.errors import Kind, ProxyError, conceal, decode_error
 
-from .answer import Settled, reply_stream, stream_answer, whole_answer
+from .answer import Settled, note_guard, reply_stream, stream_answer, whole_answer
 from .errors import relayed
 from .plan import Plan
-from .recovery import ask_for_less, remember
+from .recovery import ask_for_less, blames_extra_body, remember
 from .stream import Client
 
 FIRST_PAUSE_S = 0.5
@@ -35,6 +37,8 @@ PASSING: frozenset[Kind] = frozenset({"rate_limit", "upstream", "unavailable", "
 
 REPEATABLE: frozenset[Kind] = PASSING | {"bad_request"}
 """Kinds that a listed status is believed for; `bad_request` is what a 409 is called."""
+
+_log = structlog.get_logger("dragoman")
 
 
 class NotHere(Exception):
@@ -74,9 +78,26 @@ async def exchange(plan: Plan, client: Client, budget_s: float) -> None:
         delay = pause(failure, tries, time.monotonic() - plan.request.began, budget_s)
         if delay is None or client.committed:
             raise failure
+        _say_again(plan, failure, tries, delay)
         await asyncio.sleep(delay)
         if client.committed:  # a keep-alive opened the stream meanwhile
             raise failure
+
+
+def _say_again(plan: Plan, failure: ProxyError, tries: int, delay_s: float) -> None:
+    """`attempt` is the number of the try that failed; how many there may be depends on the time left."""
+    trace = plan.request.trace
+    trace.retries += 1
+    _log.info(
+        "provider:retry",
+        request_id=trace.id.decode(),
+        target=plan.target.id,
+        provider=plan.target.provider.name,
+        attempt=tries,
+        delay=round(delay_s, 3),
+        error_type=failure.kind,
+        error_message=str(failure)[:500],
+    )
 
 
 def pause(failure: ProxyError, tries: int, waited_s: float, budget_s: float) -> float | None:
@@ -126,7 +147,10 @@ async def _answer(plan: Plan, upstream: Upstream, reply: ReplyStream | None, cli
         await stream_answer(plan, upstream, reply, client)
     finally:
         trace.usage = reply.usage
+        note_guard(plan, reply)
     trace.error = reply.error
+    if reply.fault is not None:
+        raise reply.fault  # the client has been told; the log gets the stack
 
 
 async def _refusal(plan: Plan, upstream: Upstream, client: Client) -> NotHere | _Again | Settled:
@@ -134,6 +158,8 @@ async def _refusal(plan: Plan, upstream: Upstream, client: Client) -> NotHere | 
     body = await _read_error(upstream)
     target, status = plan.target, upstream.status
     error = decode_error(status, body, upstream.headers, plan.profile, time.time(), target.provider.private)
+    if blames_extra_body(plan, status, error):
+        return Settled(error)
     if not client.committed and ask_for_less(plan, status, error):
         return _Again(error, at_once=True)
     if target.provider.learn_refusal(target.model, plan.surface, status, body):

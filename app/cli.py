@@ -1,4 +1,4 @@
-"""The command line: `dragoman serve`, `dragoman check`, `dragoman quirks`.
+"""The command line: `dragoman serve`, `dragoman check`, `dragoman quirks`, `dragoman check-stream`.
 
 What costs time to import (the server, the HTTP clients) is imported by the command that
 needs it, so that `check` answers at once.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -108,6 +109,31 @@ def quirks(
         typer.echo(shown.table(chosen) if chosen else "nothing is learned")
 
 
+@cli.command("check-stream")
+def check_stream(
+    source: Annotated[str, typer.Argument(help="URL (.../v1, or a full route), a recorded file, or -.")],
+    model: Annotated[str, typer.Option(help="Model to ask for.")] = "default",
+    key: Annotated[str | None, typer.Option(help="Key; else OPENAI_API_KEY.", show_default=False)] = None,
+    prompt: Annotated[str, typer.Option(help="What to ask.")] = "Say hello in five words.",
+    body: Annotated[Path | None, typer.Option(help="JSON file with the whole request.")] = None,
+    tools: Annotated[bool, typer.Option("--tools/--no-tools", help="Offer one function tool.")] = False,
+    timeout: Annotated[float, typer.Option(help="Seconds of silence that are waited for.")] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Check a server's event stream: exit 0 clean, 1 violations, 2 could not be checked."""
+    from . import check_stream as checking
+
+    ask = checking.Ask(model, prompt, tools, body, key or os.environ.get("OPENAI_API_KEY"), timeout)
+    try:
+        reports = checking.check(source, ask)
+    except checking.NotChecked as error:
+        _say(f"{source}: {error}")
+        raise typer.Exit(checking.NOT_CHECKED) from error
+    typer.echo(checking.as_json(reports) if as_json else checking.as_text(reports))
+    if any(report.findings for report in reports):
+        raise typer.Exit(checking.VIOLATIONS)
+
+
 def main() -> None:
     """Entry point of the console script."""
     cli()
@@ -166,11 +192,29 @@ def _configuration(config: Path | None, server: dict[str, Any]) -> Config:
 
 
 def _warn(config: Config) -> None:
+    level = os.environ.get("DRAGOMAN_LOG_LEVEL", "").strip().lower()
+    if level not in ("", *_LEVELS):
+        _say(f"warning: DRAGOMAN_LOG_LEVEL is none of {', '.join(_LEVELS)}: info is used")
     if not config.providers:
         _say("warning: no provider is configured, so there is nothing to serve")
     for provider in config.providers:
         if provider.kind in NOT_BUILT:
             _say(f"warning: {provider.name}: {NOT_BUILT[provider.kind]}; its models answer 503")
+        for place in _one_person(provider.overrides.get("request") or {}):
+            _say(f"warning: {provider.name}: overrides.request.{place} {_SAME_FOR_ALL}")
+
+
+_LEVELS = ("debug", "info", "warning", "error")
+
+_SAME_FOR_ALL = "names one end user for every request: leave it to the clients to send it"
+
+
+def _one_person(rules: Mapping[str, Any]) -> list[str]:
+    """Keys for the end user that are set to one value: a provider may block them all for one."""
+    tables = [(name, rules.get(name) or {}) for name in ("defaults", "force")]
+    return [
+        f"{name}.{key}" for name, table in tables for key in ("safety_identifier", "user") if key in table
+    ]
 
 
 def _count(config: Config) -> str:

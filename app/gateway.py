@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from config.schema import Server
 from providers.catalog import Catalog
@@ -11,7 +12,11 @@ from providers.images import Images
 from .auth import Keys
 from .log import Log
 from .models import ModelList
+from .seal_key import SealKey
 from .stream import Client
+
+if TYPE_CHECKING:
+    from .metrics import Metrics
 
 
 @dataclass(slots=True)
@@ -23,8 +28,13 @@ class Gateway:
     keys: Keys
     models: ModelList
     log: Log
+    metrics: Metrics
+    seal_key: SealKey = field(init=False)
     images: Images = field(default_factory=Images)
     serving: set[Client] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.seal_key = SealKey(self.server)
 
     def not_ready(self) -> str | None:
         """Why no call can be answered now, None when one can."""

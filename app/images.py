@@ -6,12 +6,11 @@ image that cannot be had is a 400 at the client's own place for it, never left o
 
 from __future__ import annotations
 
-import orjson
-
 from providers.images import ImageError, Images
 from translators.errors import bad_request, param_at
 from translators.images import remote_images, with_images
 
+from .payload import write_body
 from .plan import Plan
 
 
@@ -33,4 +32,5 @@ async def inline_images(plan: Plan, images: Images) -> None:
                 "send the image itself as a `data:` URL."
             )
             raise bad_request(message, at, code="invalid_image_url") from error
-    plan.payload = orjson.dumps({**with_images(body, request.images), "model": plan.target.model})
+    bare = {**with_images(body, request.images), "model": plan.target.model}
+    plan.payload = write_body(bare, plan.target.provider)

@@ -21,11 +21,12 @@ import structlog
 
 from translators.redaction import redact
 
+from .repairs import sequence_repaired
 from .trace import Trace
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
-_TEXTS = ("error", "detail", "reason")
+_TEXTS = ("error", "detail", "reason", "error_message")
 """Fields that may quote a backend or a library."""
 _MASK = b"[redacted]"
 
@@ -120,6 +121,14 @@ class Log:
         if LEVELS[level] >= self._sink.level:
             event = {"event": "request", "level": level, "timestamp": datetime.now(UTC), **trace.fields()}
             self._sink.msg(self._sink.render(None, level, event))
+        if trace.repairs and (repaired := sequence_repaired(trace)) is not None:
+            structlog.get_logger("dragoman").info("provider:tool_sequence_repaired", **repaired)
+
+    def odd_stream(self, trace: Trace) -> None:
+        """A stream in which something was illegal, mended or not: what, and how often."""
+        logger = structlog.get_logger("dragoman")
+        about = {"request_id": trace.id.decode(), "target": trace.target, "lane": trace.lane}
+        logger.warning("odd_stream", **about, violations=dict(trace.violations))
 
     def fault(self, trace: Trace, error: Exception) -> None:
         """A bug of ours, with its stack."""

@@ -52,7 +52,9 @@ def create_app(
     built = build(config, quirks) if providers is None else list(providers)
     catalog = build_catalog(config, built)
     keys = Keys([key.get_secret_value() for key in config.server.api_keys])
-    gateway = Gateway(config.server, catalog, keys, ModelList(catalog), Log(sink or Sink()))
+    from .metrics import Metrics  # a worker is told by its parent where counts are shared: see there
+
+    gateway = Gateway(config.server, catalog, keys, ModelList(catalog), Log(sink or Sink()), Metrics())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -7,15 +7,14 @@ acceptable; the client's own bytes go out when nothing but the model's name chan
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
-
-import orjson
 
 from providers.base import SHAPE_OF, Surface, Target
 from translators import chat, responses
+from translators.budget import check_context
+from translators.capsule import MARK, Seals, without_capsules
 from translators.chat.watch import ChatWatcher
 from translators.chat.watch import tidy_reply as tidy_chat
 from translators.dialect import BackendDialect, ClientDialect, Encoded, Loss, ReplyContext, ReplyStream
@@ -29,11 +28,16 @@ from translators.translate import Translation, translate_request
 from translators.unread import unread_keys
 
 from . import embeddings
+from .payload import with_model, write_body
+from .repairs import orphan_refused
 from .request import Request
 
 Lane = Literal["pass", "translate"]
 
 _MIB = 1 << 20
+
+MAX_NAMED = 10
+"""Losses named beside the first where none is wanted."""
 
 CLIENTS: Mapping[Shape, ClientDialect] = {
     "chat": chat.ChatClient(),
@@ -81,6 +85,11 @@ class Plan:
     unsealed: bool = False
     """Whether reasoning was left out because the backend could not use it."""
 
+    @property
+    def context(self) -> ReplyContext:
+        """What a reply of this target is made with."""
+        return replace(self.request.context, seals=_seals(self.request, self.target))
+
     def translate(self) -> Translation:
         """The way back to the client; in the pass lane, between equal shapes, made on demand."""
         if self.translation is None:
@@ -92,45 +101,85 @@ class Plan:
 
 def make_plan(request: Request, target: Target, surface: Surface) -> Plan:
     """Plan `request` for one surface; raises `ProxyError` for what it cannot carry."""
-    profile = target.provider.profile(target.model, surface)
+    profile = target.provider.profile(target.model, surface, request.overrides)
     if request.shape is None:
         return _passed(request, target, surface, profile, Encoded(request.body, changed=False))
+    if not profile.tools.supported:
+        _refuse_tools(request)
     backend = BACKENDS[SHAPE_OF[surface]]
     learns = profile.request.learn_rejections and not request.strict
     known = target.provider.known_rejections(target.model, surface) if learns else ()
-    if backend.name == request.shape and backend.passes(request.body, profile):
-        CLIENTS[request.shape].check(request.body)
-        encoded = backend.edit_request(request.body, profile)
+    body, sealed = request.body, list[Loss]()
+    if MARK in request.raw and backend.name == "responses" == request.shape:
+        body, sealed = without_capsules(body)
+    if backend.name == request.shape and backend.passes(body, profile):
+        CLIENTS[request.shape].check(body)
+        encoded = backend.edit_request(body, profile)
+        encoded.changed = encoded.changed or body is not request.body
+        encoded.losses[:0] = sealed
         _leave_out_known(known, encoded, request, backend.name)
         plan = _passed(request, target, surface, profile, encoded)
     else:
         client = CLIENTS[request.shape]
-        translation = translate_request(request.call(client), client, backend, profile)
-        translation.encoded.losses += unread_keys(request.body, request.shape)
+        seals = _seals(request, target)
+        translation = translate_request(request.call(client), client, backend, profile, seals)
+        translation.encoded.losses += unread_keys(request.body, request.shape, backend.name)
         _leave_out_known(known, translation.encoded, request, backend.name)
         plan = _translated(request, target, surface, profile, translation)
     plan.left_out += known
-    if request.strict and plan.encoded.losses:
-        raise _refused_loss(plan.encoded.losses[0])
+    if request.strict:
+        _refuse_changes(plan.encoded, request)
     return plan
+
+
+def _refuse_changes(encoded: Encoded, request: Request) -> None:
+    if encoded.losses:
+        raise _refused_loss(encoded.losses)
+    orphan = orphan_refused(encoded.repairs, request.body, request.shape) if request.shape else None
+    if orphan is not None:
+        raise orphan
+
+
+def _refuse_tools(request: Request) -> None:
+    param = next((key for key in ("tools", "functions") if request.body.get(key)), None)
+    if param is not None:
+        message = (
+            f"model {request.model} does not support function tools: leave them out, or use another model"
+        )
+        raise bad_request(message, param, code="unsupported_parameter")
+
+
+def _seals(request: Request, target: Target) -> Seals | None:
+    """Capsules are for the one target that gave what is in them."""
+    seals = request.context.seals
+    return None if seals is None else replace(seals, target=target.id)
 
 
 def check_size(plan: Plan) -> None:
     """Refuse (413) what the backend is known to refuse by its size, before it is sent there."""
     limit, size = plan.profile.request.max_body_bytes, len(plan.payload)
     if limit is not None and size > limit:
-        message = (
-            f"the request is {size / _MIB:.1f} MiB as sent to {plan.target.id}, "
-            f"which takes {limit / _MIB:.1f} MiB at most; "
-            "send smaller or fewer images and files, or a shorter history"
-        )
-        raise ProxyError("too_large", message)
+        raise too_large(plan)
+    check_context(plan.encoded.body, size, plan.profile.request)
+
+
+def too_large(plan: Plan, advice: str = "") -> ProxyError:
+    """The 413 with both sizes; `advice` goes on its last sentence."""
+    limit = plan.profile.request.max_body_bytes or 0
+    message = (
+        f"the request is {len(plan.payload) / _MIB:.1f} MiB as sent to {plan.target.id}, "
+        f"which takes {limit / _MIB:.1f} MiB at most; "
+        f"send smaller or fewer images and files, or a shorter history{advice}"
+    )
+    return ProxyError("too_large", message)
 
 
 def _passed(request: Request, target: Target, surface: Surface, profile: Profile, encoded: Encoded) -> Plan:
     if encoded.changed:
         encoded.body["model"] = target.model
-        payload = orjson.dumps(encoded.body)
+        payload = write_body(encoded.body, target.provider)
+    elif target.provider.extra_body is not None:
+        payload = write_body({**encoded.body, "model": target.model}, target.provider)
     else:
         payload = with_model(request.raw, request.body, target.model)
     return Plan(request, target, surface, profile, "pass", encoded, payload, request.stream)
@@ -141,7 +190,7 @@ def _translated(
 ) -> Plan:
     encoded = translation.encoded
     encoded.body["model"] = target.model
-    payload, stream = orjson.dumps(encoded.body), encoded.body.get("stream") is True
+    payload, stream = write_body(encoded.body, target.provider), encoded.body.get("stream") is True
     return Plan(request, target, surface, profile, "translate", encoded, payload, stream, translation)
 
 
@@ -165,26 +214,15 @@ def leave_out(
     return body, lost
 
 
-_MODEL_KEY = re.compile(rb'"model"(\s*:\s*)"[^"\\]*"')
-
-
-def with_model(raw: bytes, body: Json, model: str) -> bytes:
-    """The client's bytes with another `model`, everything else as it was written.
-
-    One `"model"` in the whole text can only be the key we know is there, provided that no
-    key is spelled with escapes; anything less plain is written anew.
-    """
-    if body["model"] == model:
-        return raw
-    if raw.count(b'"model"') == 1 and b"\\u" not in raw:
-        name = orjson.dumps(model)
-        written, count = _MODEL_KEY.subn(lambda found: b'"model"%b%b' % (found[1], name), raw)
-        if count == 1:
-            return written
-    return orjson.dumps({**body, "model": model})
-
-
-def _refused_loss(loss: Loss) -> ProxyError:
-    param = param_at(loss.pointer)
-    message = f"{param} would be left out ({loss.reason}); x-dragoman-strict forbids that"
+def _refused_loss(losses: Sequence[Loss]) -> ProxyError:
+    """The first loss with its reason, and where the next ones are, so that all can be mended at once."""
+    first, *others = losses
+    param = param_at(first.pointer)
+    places = list(dict.fromkeys(param_at(loss.pointer) for loss in others if loss.pointer != first.pointer))
+    also = f"; also {', '.join(places[:MAX_NAMED])}" if places else ""
+    more = f" and {len(places) - MAX_NAMED} more" if len(places) > MAX_NAMED else ""
+    message = (
+        f"{param} would be left out ({first.reason}){also}{more}; x-dragoman-strict forbids that: "
+        "leave it out yourself, or send the request without that header"
+    )
     return bad_request(message, param, code="unsupported_parameter")

@@ -18,7 +18,7 @@ from config.schema import Config, ProviderConfig
 from providers.profiles import resolve
 from providers.quirks_file import Learned, host_of
 from translators.profile import Profile, merge
-from translators.rejections import EACH, Rejection
+from translators.rejections import EACH, SYSTEM_FIRST, Rejection
 
 
 def table(learned: Sequence[Learned]) -> str:
@@ -64,6 +64,8 @@ def done(rejection: Rejection) -> str:
         return "moved into {:g} to {:g}".format(*rejection.bounds)
     if rejection.name is not None:
         return f"sent as {rejection.name}"
+    if rejection.beside is not None:
+        return f"left out beside {rejection.beside}"
     return f"{value}sent as {rejection.instead}" if rejection.instead else f"{value}left out"
 
 
@@ -102,6 +104,12 @@ def _setting(rejection: Rejection, profile: Profile, before: Mapping[str, Any]) 
         return {"request": {"clamp": {rejection.field: list(rejection.bounds)}}}
     if rejection.name is not None:
         return {"request": {"rename": {**rules.rename, rejection.field: rejection.name}}}
+    if rejection.instead == SYSTEM_FIRST:
+        return {"messages": {"system": "hoist_all"}}
+    if path[-1] == "role":
+        return {"messages": {"developer": rejection.instead}}
+    if rejection.beside is not None:
+        return {}
     if rejection.value is not None:
         effort = rejection.instead is not None
         return {"reasoning": {"map": {str(rejection.value): rejection.instead}}} if effort else {}

@@ -8,19 +8,22 @@ neither is done for one that wants none (`x-dragoman-strict`): it gets the backe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 
 import orjson
 import structlog
 
 from providers.base import SHAPE_OF
-from translators.dialect import Loss
+from translators.chat import seals as chat_seals
+from translators.dialect import Loss, Repair
 from translators.errors import ProxyError
-from translators.ir import Json
+from translators.ir import Json, Shape
 from translators.rejection_reading import rejected
 from translators.rejections import Rejection
-from translators.responses import seals
+from translators.responses import seals as responses_seals
 
+from .payload import write_body
 from .plan import Plan, leave_out
 
 MAX_ROUNDS = 4
@@ -28,6 +31,12 @@ MAX_ROUNDS = 4
 
 _NAMING = frozenset({400, 422})
 """Statuses with which a field is refused."""
+
+_SEALS: Mapping[Shape, tuple[Callable[[int, str | None, str], bool], Callable[[Json], Json | None]]] = {
+    "chat": (chat_seals.refused, chat_seals.without_seals),
+    "responses": (responses_seals.refused, responses_seals.without_seals),
+}
+"""How a backend of each shape refuses reasoning, and its body without any."""
 
 _log = structlog.get_logger("dragoman")
 
@@ -39,22 +48,45 @@ def ask_for_less(plan: Plan, status: int, error: ProxyError) -> bool:
     return _without_reasoning(plan, status, error) or _without_fields(plan, status, error)
 
 
+def blames_extra_body(plan: Plan, status: int, error: ProxyError) -> bool:
+    """Whether the backend refuses what the provider's `extra_body` sets; `error` then says so.
+
+    Nothing is left out then: these keys are the configuration's own, and asked for as they are.
+    """
+    extra, provider = plan.target.provider.extra_body, plan.target.provider.name
+    if extra is None or status not in _NAMING or error.kind != "bad_request":
+        return False
+    named = [tuple(re.split(r"[.\[\]]+", error.param))] if error.param else []
+    if plan.request.shape is not None:
+        body, shape = orjson.loads(plan.payload), SHAPE_OF[plan.surface]
+        found = rejected(body, shape, error.message, error.param, error.code, plan.left_out)
+        named += [each.path for each in found]
+    refused = next((path for path in named if extra.sets(path)), None)
+    if refused is None:
+        return False
+    error.message += f" ({'.'.join(refused)} comes from the extra_body of provider {provider})"
+    return True
+
+
 def remember(plan: Plan) -> None:
     """The backend has answered: what it was asked without is what it does not take."""
     found, plan.refused = plan.refused, []
+    plan.request.trace.learned += len(found)
     plan.target.provider.learn_rejections(plan.target.model, plan.surface, found)
 
 
 def _without_reasoning(plan: Plan, status: int, error: ProxyError) -> bool:
-    if plan.unsealed or not seals.refused(status, error.code, error.message):
+    refused, without_seals = _SEALS[SHAPE_OF[plan.surface]]
+    if plan.unsealed or not refused(status, error.code, error.message):
         return False
-    bare = seals.without_seals(orjson.loads(plan.payload))
+    bare = without_seals(orjson.loads(plan.payload))
     if bare is None:
         return False
     plan.unsealed = True
-    plan.request.trace.repairs += 1
-    own = plan.request.shape == "responses"
-    _ask_with(plan, bare, seals.sealed(plan.request.body) if own else [])
+    request = plan.request
+    request.trace.repairs = [*request.trace.repairs, Repair("request", "sealed_reasoning")]
+    sealed = responses_seals.sealed if request.shape == "responses" else chat_seals.sealed
+    _ask_with(plan, bare, sealed(request.body))
     return True
 
 
@@ -77,7 +109,7 @@ def _without_fields(plan: Plan, status: int, error: ProxyError) -> bool:
 def _ask_with(plan: Plan, body: Json, lost: Sequence[Loss]) -> None:
     trace = plan.request.trace
     trace.losses = [*trace.losses, *lost]
-    plan.payload = orjson.dumps(body)
+    plan.payload = write_body(body, plan.target.provider)
 
 
 def _report(plan: Plan, found: Sequence[Rejection], error: ProxyError) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
+from translators.capsule import Seals
 from translators.dialect import ClientDialect, ReplyContext
 from translators.errors import bad_request
+from translators.fingerprint import Asked
 from translators.ir import Call, Json, Shape
 from translators.lenient import MAX_DEPTH, writable
 
+from .layers import read_layers
 from .trace import Trace
 
 
@@ -34,6 +38,8 @@ class Request:
     decoded: Call | None = None
     images: dict[str, str] = field(default_factory=dict)
     """Remote images fetched for it: URL -> `data:` URL."""
+    overrides: Mapping[str, Any] | None = None
+    """Profile sections that its headers set, checked."""
 
     @property
     def model(self) -> str:
@@ -50,7 +56,13 @@ class Request:
         return self.decoded
 
 
-def parse_request(shape: Shape | None, raw: bytes, headers: Mapping[bytes, bytes], trace: Trace) -> Request:
+def parse_request(
+    shape: Shape | None,
+    raw: bytes,
+    headers: Mapping[bytes, bytes],
+    trace: Trace,
+    seal_key: Callable[[], bytes] | None = None,
+) -> Request:
     """Raises `ProxyError` (400), naming the parameter that is wrong."""
     raw = raw.removeprefix(b"\xef\xbb\xbf")  # PowerShell writes one
     body = _object(raw)
@@ -65,9 +77,11 @@ def parse_request(shape: Shape | None, raw: bytes, headers: Mapping[bytes, bytes
         stream=stream,
         refusal_as_text=_is_codex(headers),
         now=_now,
+        seals=seal_key and Seals(seal_key, "", Asked(body) if shape == "responses" else None),
     )
     strict = headers.get(b"x-dragoman-strict", b"").strip().lower() == b"true"
-    return Request(shape, raw, body, trace, context, strict, time.monotonic())
+    layers = read_layers(headers)
+    return Request(shape, raw, body, trace, context, strict, time.monotonic(), overrides=layers)
 
 
 def new_id(prefix: str) -> str:

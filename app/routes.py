@@ -49,7 +49,8 @@ Serve = Callable[[Exchange], Awaitable[None]]
 def routes(gateway: Gateway) -> list[Route]:
     """Every route, with and without `/v1`."""
     probes = {"/": _health, "/health": _health, "/ready": _ready(gateway)}
-    found = [Route(path, Endpoint(gateway, {"GET": probe}, "probe")) for path, probe in probes.items()]
+    found = [_route(gateway, path, {"GET": probe}, "probe") for path, probe in probes.items()]
+    found.append(_route(gateway, "/metrics", {"GET": _metrics(gateway)}))
     for prefix in ("/v1", ""):
         responses: dict[str, Serve] = {"POST": _call(gateway, "responses"), "GET": _refuse_websocket}
         found += [
@@ -64,18 +65,19 @@ def routes(gateway: Gateway) -> list[Route]:
 
 def no_route(gateway: Gateway) -> Endpoint:
     """What takes the paths that no route does (a line feed in one fits no pattern)."""
-    return Endpoint(gateway, {"*": _unknown}, "open")
+    return Endpoint(gateway, {"*": _unknown}, "open", "other")
 
 
-def _route(gateway: Gateway, path: str, methods: Mapping[str, Serve]) -> Route:
-    return Route(path, Endpoint(gateway, methods))
+def _route(gateway: Gateway, path: str, methods: Mapping[str, Serve], door: Door = "key") -> Route:
+    return Route(path, Endpoint(gateway, methods, door, path.removeprefix("/v1")))
 
 
 class Endpoint:
     """One path: picks by method, and sees that every exchange ends answered and logged."""
 
-    def __init__(self, gateway: Gateway, methods: Mapping[str, Serve], door: Door = "key") -> None:
-        self._gateway, self._door = gateway, door
+    def __init__(self, gateway: Gateway, methods: Mapping[str, Serve], door: Door, name: str) -> None:
+        """`name`: what the path is called where requests are counted."""
+        self._gateway, self._door, self._name = gateway, door, name
         self._methods = {"HEAD": methods["GET"], **methods} if "GET" in methods else methods
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,6 +93,9 @@ class Endpoint:
             client.release()
             gateway.serving.discard(client)
             gateway.log.exchange(trace, probe=self._door == "probe")
+            if trace.violations:
+                gateway.log.odd_stream(trace)
+            gateway.metrics.exchange(self._name, trace)
 
     async def _serve(self, exchange: Exchange) -> ProxyError | None:
         """Serve it; what went wrong, as far as there is still someone to tell."""
@@ -138,7 +143,7 @@ def _call(gateway: Gateway, shape: Shape | None) -> Serve:
     async def call(exchange: Exchange) -> None:
         raw = await read_body(exchange.receive, exchange.headers, gateway.server.max_body_bytes)
         exchange.client.watch(exchange.receive)
-        request = parse_request(shape, raw, exchange.headers, exchange.trace)
+        request = parse_request(shape, raw, exchange.headers, exchange.trace, gateway.seal_key)
         targets = gateway.catalog.resolve(request.model, embeddings=shape is None)
         await serve(request, targets, exchange.client, gateway.images, gateway.server.retry_budget_s)
 
@@ -177,6 +182,14 @@ def _ready(gateway: Gateway) -> Serve:
         await exchange.answer(200, b'{"status":"ready"}')
 
     return ready
+
+
+def _metrics(gateway: Gateway) -> Serve:
+    async def metrics(exchange: Exchange) -> None:
+        headers = [(b"content-type", gateway.metrics.content_type), *exchange.trace.headers()]
+        await exchange.client.whole(200, headers, gateway.metrics.text())
+
+    return metrics
 
 
 async def _refuse_websocket(exchange: Exchange) -> None:

@@ -16,6 +16,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 
@@ -29,6 +30,9 @@ from . import log
 from .main import create_app
 from .protocol import Http
 from .workers import CANNOT_START, Ready, Workers
+
+SHARED_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable that names the folder in which workers count together (`metrics.py`)."""
 
 BACKLOG = 2048
 IDLE_CONNECTION_S = 75
@@ -53,8 +57,20 @@ def run(config: Config) -> None:
             build_server(config, ready, parent, sink, _quirks()).run(sockets=[listening])
 
         if server.workers > 1:
-            sys.exit(Workers(server.workers, serve, announce, listening.close).run())
+            with _shared_counts():
+                sys.exit(Workers(server.workers, serve, announce, listening.close).run())
         serve(announce)
+
+
+@contextlib.contextmanager
+def _shared_counts() -> Iterator[None]:
+    """A folder for the counters of all workers, named in the environment that they inherit."""
+    with tempfile.TemporaryDirectory(prefix="dragoman-") as folder:
+        os.environ[SHARED_COUNTS] = folder
+        try:
+            yield
+        finally:
+            del os.environ[SHARED_COUNTS]
 
 
 def build_server(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from translators.dialect import Loss
+from translators.dialect import Loss, Repair
 from translators.errors import ProxyError
 from translators.ir import Usage
 
@@ -48,7 +48,15 @@ class Trace:
     first_byte: float | None = None
     attempts: int = 0
     losses: Sequence[Loss] = ()
-    repairs: int = 0
+    repairs: Sequence[Repair] = ()
+    pairing: tuple[Sequence[str], Sequence[str]] | None = None
+    """Ids of the calls and of the results that were sent in a Responses input; None unless it was mended."""
+    retries: int = 0
+    """Times a backend was asked again after a failure that might pass."""
+    learned: int = 0
+    """Fields that a backend was found not to take."""
+    violations: Mapping[str, int] = field(default_factory=dict)
+    """What was illegal in the answer's stream, by kind: bugs of ours and very odd backends."""
     usage: Usage | None = None
     error: ProxyError | None = None
     upstream_id: str = ""
@@ -61,7 +69,7 @@ class Trace:
         if self.losses:
             out.append((b"x-dragoman-dropped", dropped(self.losses).encode()))
         if self.repairs:
-            out.append((b"x-dragoman-repairs", b"%d" % self.repairs))
+            out.append((b"x-dragoman-repairs", b"%d" % len(self.repairs)))
         return out
 
     def fields(self) -> dict[str, Any]:
@@ -82,7 +90,9 @@ class Trace:
             "total_ms": _ms(total),
             **_counts(self.usage, total),
             "dropped": [loss.pointer for loss in self.losses[:MAX_POINTERS]],
-            "repairs": self.repairs,
+            "losses": [loss._asdict() for loss in self.losses[:MAX_POINTERS]],
+            "repairs": len(self.repairs),
+            "stream_violations": sum(self.violations.values()),
             "error": None if self.error is None else str(self.error)[:500],
             "error_code": None if self.error is None else self.error.body()["code"],
             "upstream_id": self.upstream_id or None,
