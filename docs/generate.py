@@ -24,6 +24,7 @@ from config import schema
 from providers import rows, rows_databricks, rows_hosted
 from providers.profiles import ROWS
 from providers.rows import BASE, WIRES, Row
+from providers.rows_models import MODELS, ModelRow
 from translators import profile
 from translators.errors import CODE, STATUS, TYPE
 from translators.params import PARAMS, Param
@@ -88,7 +89,19 @@ def profiles() -> str:
         _layer(f"wire: {name}", "spoken to in the Responses shape", layer, [])
         for name, layer in WIRES.items()
     ]
-    return "\n\n".join(layers + [_row(row, evidence) for row in ROWS])
+    rows_of_models = [_model_row(row) for row in MODELS]
+    return "\n\n".join(layers + [_row(row, evidence) for row in ROWS] + rows_of_models)
+
+
+def _model_row(row: ModelRow) -> str:
+    globs = f"model {', '.join(map(code, row.models))}"
+    but = f", not {', '.join(map(code, row.but))}" if row.but else ""
+    applies = f"{globs}{but}; under {', '.join(row.rows)}"
+    parts = [_layer(f"model: {row.name}", applies, row.layer, ())]
+    parts += [f"On `{surface}`:\n\n{_settings(layer)}" for surface, layer in row.surfaces.items()]
+    if row.drop:
+        parts.append(f"Besides what `request.drop` holds: {', '.join(map(code, row.drop))}.")
+    return "\n\n".join([*parts, f"- {row.evidence}"])
 
 
 def _row(row: Row, evidence: Mapping[str, list[str]]) -> str:

@@ -35,6 +35,7 @@ WITHOUT_IO = {
     "fnmatch",
     "functools",
     "hashlib",
+    "hmac",
     "itertools",
     "json",
     "math",
@@ -43,6 +44,7 @@ WITHOUT_IO = {
     "string",
     "types",
     "typing",
+    "zlib",
 }
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 

@@ -55,6 +55,18 @@ def test_a_good_file_is_summed_up() -> None:
     assert result.stderr == ""
 
 
+@pytest.mark.parametrize("command", ["check", "serve"])
+def test_one_user_for_all_requests_is_a_warning(command: str, served: list[Config]) -> None:
+    tables = "{defaults = {safety_identifier = 's'}, force = {user = 'u', seed = 1}}"
+    Path("dragoman.toml").write_text(GOOD.replace("\n[aliases]", f"overrides.request = {tables}\n[aliases]"))
+    result = run(command)
+    assert result.exit_code == 0
+    assert [line.split(" names")[0] for line in result.stderr.splitlines() if "end user" in line] == [
+        "warning: a: overrides.request.defaults.safety_identifier",
+        "warning: a: overrides.request.force.user",
+    ]
+
+
 def test_a_kind_that_is_not_built_is_a_warning() -> None:
     Path("dragoman.toml").write_text(OFF)
     result = run("check")

@@ -46,7 +46,7 @@ class Account:
     def surfaces(self, model: str, client: str) -> Any:
         return self.doors
 
-    def profile(self, model: str, surface: str) -> Profile:
+    def profile(self, model: str, surface: str, overrides: Any = None) -> Profile:
         return self.rules
 
 

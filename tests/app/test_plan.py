@@ -9,10 +9,12 @@ from typing import Any
 import orjson
 import pytest
 
-from app.plan import make_plan, with_model
+from app.payload import with_model
+from app.plan import make_plan
 from app.request import parse_request
 from app.trace import Trace
 from providers.base import Surface, Target
+from providers.extra_body import ExtraBody
 from translators.errors import ProxyError
 from translators.ir import Shape
 from translators.profile import Profile, RequestRules
@@ -28,11 +30,12 @@ class Account:
     kind: str = "openai"
     unavailable: str | None = None
     refused: Sequence[Rejection] = ()
+    extra_body: ExtraBody | None = None
 
     def surfaces(self, model: str, client: Shape) -> Sequence[Surface]:
         return ("chat",)
 
-    def profile(self, model: str, surface: Surface) -> Profile:
+    def profile(self, model: str, surface: Surface, overrides: Any = None) -> Profile:
         return self.rules
 
     def known_rejections(self, model: str, surface: Surface) -> Sequence[Rejection]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import httpx
@@ -36,8 +37,13 @@ def refusing(*fields: str, status: int = 400, words: Any = extra) -> Any:
 
 
 def post(served: Served, body: Any, route: str = "/v1/chat/completions", **headers: str) -> httpx.Response:
+    """The reply; its line is in the log then, which the server writes after the last byte."""
     with served.client() as client:
-        return client.post(route, json=body, headers=headers)
+        reply = client.post(route, json=body, headers=headers)
+    deadline = time.monotonic() + 5
+    while served.gateway.serving and time.monotonic() < deadline:
+        time.sleep(0.002)
+    return reply
 
 
 @pytest.mark.parametrize("status", [400, 422])
@@ -175,7 +181,7 @@ def test_one_field_after_the_other_though_the_words_stay_the_same(
     scripted.play(answer)
     account = {"name": "d", "kind": "databricks", "base_url": scripted.origin, "wire": "chat"}
     served = serve(fresh=True, providers=[account])
-    body = {**CHAT, "model": "d/databricks-claude-opus-4-7", "temperature": 0, "top_p": 1}
+    body = {**CHAT, "model": "d/databricks-claude-sonnet-4-5", "temperature": 0, "top_p": 1}
     reply = post(served, body)
     assert (reply.status_code, reply.headers["x-dragoman-dropped"]) == (200, "/temperature,/top_p")
     assert len(scripted.requests) == 3
@@ -259,7 +265,8 @@ def test_reasoning_is_left_out_no_second_time(serve: Serve, scripted: ScriptedBa
     error = {"message": "It could not be verified.", "code": "invalid_encrypted_content"}
     scripted.play(json_reply({"error": error}, 400))
     served = serve(fresh=True, providers=[provider(scripted, wire="responses")])
-    reply = post(served, {"model": "p/m", "input": [ASKED, SEALED], "store": False}, "/v1/responses")
+    asked = {"model": "p/m", "input": [ASKED, SEALED, CALL, DONE], "store": False}
+    reply = post(served, asked, "/v1/responses")
     assert (reply.status_code, reply.json()["error"]["code"]) == (400, "invalid_encrypted_content")
     assert len(scripted.requests) == 2
     nothing = post(served, {"model": "p/m", "input": [ASKED]}, "/v1/responses")

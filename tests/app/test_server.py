@@ -267,3 +267,11 @@ def test_a_taken_port_is_a_plain_message(tmp_path: Path) -> None:
     assert ran.returncode == 1
     assert b"cannot listen" in ran.stderr
     assert b"Traceback" not in ran.stderr
+
+
+def test_workers_tell_the_sum_of_their_counters(tmp_path: Path) -> None:
+    with Gateway(tmp_path, "", arguments=["--workers", "2"]) as gateway:
+        for _ in range(8):
+            assert httpx.get(f"{gateway.base}/health", trust_env=False).status_code == 200
+        shown = httpx.get(f"{gateway.base}/metrics", trust_env=False).text
+    assert 'dragoman_requests_total{lane="",route="/health",status="200"} 8.0' in shown

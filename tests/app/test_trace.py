@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.trace import Trace, dropped, request_id
-from translators.dialect import Loss
+from translators.dialect import Loss, Repair
 from translators.errors import ProxyError
 from translators.ir import Usage
 
@@ -29,7 +29,11 @@ def test_any_other_is_replaced_by_a_fresh_one(given: bytes) -> None:
 def test_headers_say_only_what_is_known() -> None:
     trace = Trace(b"r1", "POST /v1/responses")
     assert trace.headers() == [(b"x-request-id", b"r1")]
-    trace.target, trace.losses, trace.repairs = "p/m", losses("/metadata", "/tools/1"), 2
+    trace.target, trace.losses, trace.repairs = (
+        "p/m",
+        losses("/metadata", "/tools/1"),
+        [Repair("message_level", "missing_result", "a", "f")] * 2,
+    )
     assert dict(trace.headers()) == {
         b"x-request-id": b"r1",
         b"x-dragoman-model": b"p/m",

@@ -100,7 +100,8 @@ class Loopback:
         for task in tasks:
             task.cancel()
         ended = asyncio.gather(*tasks, return_exceptions=True)
-        ended.add_done_callback(lambda _: self._loop.stop())
+        # Transports close in a later turn of the loop: stopped at once it would leave sockets open.
+        ended.add_done_callback(lambda _: self._loop.call_later(0.02, self._loop.stop))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

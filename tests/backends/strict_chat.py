@@ -61,12 +61,15 @@ class Fault:
         return f"{self.path}: {self.why}"
 
 
-def first_fault(body: Any) -> Fault | None:
-    """The first thing about `body` that a strict backend refuses, None when it takes it."""
-    return next(_faults(body), None)
+def first_fault(body: Any, *, later_system: bool = False, prefill: bool = False) -> Fault | None:
+    """The first thing about `body` that a strict backend refuses, None when it takes it.
+
+    Some are less strict about order: system messages may come later, the last word may be the model's.
+    """
+    return next(_faults(body, later_system, prefill), None)
 
 
-def _faults(body: Any) -> Iterator[Fault]:
+def _faults(body: Any, later_system: bool, prefill: bool) -> Iterator[Fault]:
     if not isinstance(body, dict):
         yield Fault("body", "Input should be an object")
         return
@@ -82,7 +85,9 @@ def _faults(body: Any) -> Iterator[Fault]:
         return
     for at, message in enumerate(messages):
         yield from _message(message, f"messages.{at}")
-    yield from _sequence(messages)
+    yield from _sequence(messages, later_system)
+    if not prefill and messages[-1]["role"] not in ("user", "tool"):
+        yield Fault("messages", "The conversation must end with a user message.")
 
 
 def _extra(given: Json, known: frozenset[str], at: str) -> Iterator[Fault]:
@@ -207,12 +212,12 @@ def _calls(calls: Any, at: str) -> Iterator[Fault]:
 # --- messages, in order ----------------------------------------------------------------
 
 
-def _sequence(messages: Sequence[Json]) -> Iterator[Fault]:
-    """One leading system message; every call answered at once; the last word is not the model's."""
+def _sequence(messages: Sequence[Json], later_system: bool) -> Iterator[Fault]:
+    """One leading system message; every call answered at once."""
     owed: list[str] = []
     for at, message in enumerate(messages):
         role = message["role"]
-        if role == "system" and at:
+        if role == "system" and at and not later_system:
             yield Fault(f"messages.{at}", "System message must be at the beginning")
         if role == "tool":
             if message.get("tool_call_id") not in owed:
@@ -227,5 +232,3 @@ def _sequence(messages: Sequence[Json]) -> Iterator[Fault]:
             yield Fault(f"messages.{at}.tool_calls", "call ids must be unique")
     if owed:
         yield Fault("messages", f"tool calls without a tool message: {', '.join(owed)}")
-    if messages[-1]["role"] not in ("user", "tool"):
-        yield Fault("messages", "The conversation must end with a user message.")

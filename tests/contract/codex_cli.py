@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from typing import Any, Literal
 import orjson
 
 from tests.backends.coding_task import AFTER, AGAIN, DONE, FILE, PROMPT, STILL_DONE
+from tests.backends.gateway import toml
 
 ROOT = Path(__file__).resolve().parents[2]
 Catalogue = Literal["json", "url", "none"]
@@ -55,8 +56,17 @@ class Codex:
     """A Codex with a configuration of its own, pointed at a gateway."""
 
     def __init__(
-        self, binary: Path, folder: Path, base_url: str, model: str, *, catalogue: Catalogue = "json"
+        self,
+        binary: Path,
+        folder: Path,
+        base_url: str,
+        model: str,
+        *,
+        catalogue: Catalogue = "json",
+        settings: Mapping[str, Any] | None = None,
+        servers: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
+        """`settings` are more top-level keys of its configuration; `servers` are commands of MCP servers."""
         self._binary, self._base_url, self._model = binary, base_url.rstrip("/"), model
         self.home, self.project = folder / "home", folder / "project"
         for path in (self.home / ".codex", self.project, folder / "tmp"):
@@ -68,6 +78,7 @@ class Codex:
             "TMPDIR": str(folder / "tmp"),
             "GATEWAY_KEY": KEY,
         }
+        self._settings, self._servers = settings or {}, servers or {}
         self._configure(catalogue)
 
     def task(self) -> Said:
@@ -78,12 +89,31 @@ class Codex:
         """One more question in the same conversation."""
         return self._exec("again", ["resume", "--last", AGAIN])
 
+    def run(self, name: str, arguments: Sequence[str]) -> Said:
+        """One `codex exec` with these arguments; `name` is for its files."""
+        return self._exec(name, list(arguments))
+
+    def start(self, name: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+        """The same, not waited for, in a process group of its own; its output is thrown away."""
+        return subprocess.Popen(
+            self._argv(name, list(arguments)),
+            cwd=self.project,
+            env=self._env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
     def _configure(self, catalogue: Catalogue) -> None:
         path = self.home / ".codex" / "catalogue.json"
         path.write_bytes(orjson.dumps({"models": [self._entry()]}))
         top = f'model_catalog_json = "{path}"' if catalogue == "json" else ""
         url = f'model_catalog_url = "{self._base_url}/models"' if catalogue == "url" else ""
+        more = "\n".join(f"{key} = {toml(value)}" for key, value in self._settings.items())
+        servers = "\n".join(_server(name, command) for name, command in self._servers.items())
         config = f"""
+{more}
 model = "{self._model}"
 model_provider = "gateway"
 {top}
@@ -97,6 +127,7 @@ request_max_retries = 2
 stream_max_retries = 2
 stream_idle_timeout_ms = 30000
 {url}
+{servers}
 """
         (self.home / ".codex" / "config.toml").write_text(config)
 
@@ -120,15 +151,31 @@ stream_idle_timeout_ms = 30000
         }
 
     def _exec(self, name: str, arguments: list[str]) -> Said:
-        last = self.home / f"{name}.txt"
-        argv = [str(self._binary), "exec", "--skip-git-repo-check", "--json", "-o", str(last)]
-        argv += ["--dangerously-bypass-approvals-and-sandbox", *arguments]
+        argv = self._argv(name, arguments)
         ran = subprocess.run(
-            argv, cwd=self.project, env=self._env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60
+            argv, cwd=self.project, env=self._env, stdin=subprocess.DEVNULL, capture_output=True, timeout=90
         )
+        last = self._last(name)
         events = [orjson.loads(line) for line in ran.stdout.splitlines() if line.startswith(b"{")]
         text = last.read_text() if last.exists() else ""
         return Said(ran.returncode, events, text, ran.stderr.decode(errors="replace"))
+
+    def _argv(self, name: str, arguments: list[str]) -> list[str]:
+        argv = [str(self._binary), "exec", "--skip-git-repo-check", "--json", "-o", str(self._last(name))]
+        return [*argv, "--dangerously-bypass-approvals-and-sandbox", *arguments]
+
+    def _last(self, name: str) -> Path:
+        return self.home / f"{name}.txt"
+
+
+def _server(name: str, command: Sequence[str]) -> str:
+    """An MCP server's table; Codex waits that long for it before its first turn."""
+    return f"""
+[mcp_servers.{name}]
+command = {toml(command[0])}
+args = {toml(command[1:])}
+startup_timeout_sec = 30
+"""
 
 
 def shortcomings(said: Said, project: Path) -> Iterator[str]:

@@ -29,7 +29,9 @@ EXACT = Profile(
         choice=ChoiceRules(allowed_tools="keep"),
     ),
     reasoning=ReasoningRules(
-        efforts=("none", "minimal", "low", "medium", "high", "xhigh", "max"), replay="field"
+        efforts=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+        replay="field",
+        scope="all",
     ),
 )
 """OpenAI's own shape and nothing else: a request comes out as it went in."""

@@ -30,6 +30,12 @@ class ResponsesStyle:
     done: bool = False
 
 
+def tells_its_end(style: object) -> bool:
+    """Agents tell of whole items and of nothing else: their end is the end of the bytes."""
+    agent = isinstance(style, ResponsesStyle) and style.events == "lean" and not style.numbered
+    return not agent
+
+
 @st.composite
 def responses_styles(draw: st.DrawFn) -> ResponsesStyle:
     style = draw(oddities(ResponsesStyle))

@@ -25,6 +25,7 @@ from tests.laws.pairs import (
     understood_body,
 )
 from tests.laws.render_chat import ChatStyle
+from tests.laws.render_responses import tells_its_end
 from tests.laws.scripts import REPLIES, orderly_scripts, scripts
 from translators.ir import Shape
 
@@ -65,7 +66,7 @@ def test_a_plain_reply_says_the_same(client: Shape, backend: Shape, data: st.Dat
 @pytest.mark.parametrize(("client", "backend"), PAIRS)
 @given(data=st.data())
 def test_a_cut_reply_fails_and_keeps_its_text(client: Shape, backend: Shape, data: st.DataObject) -> None:
-    script, style = data.draw(REPLIES), data.draw(styles(backend))
+    script, style = data.draw(REPLIES), data.draw(styles(backend).filter(tells_its_end))
     objs = objects(script, style)
     end = next(i for i, obj in enumerate(objs) if ends(obj))
     kept = data.draw(st.integers(0, end))

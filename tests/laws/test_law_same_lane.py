@@ -36,6 +36,7 @@ from tests.laws.pairs import (
 )
 from tests.laws.profiles import EXAMPLES, NAMES, row
 from tests.laws.render_chat import ChatStyle
+from tests.laws.render_responses import tells_its_end
 from tests.laws.requests import bodies
 from tests.laws.scripts import REPLIES, Said, orderly_scripts, scripts
 from tests.laws.test_law_round_trip import SHAPES, plain, read
@@ -165,7 +166,7 @@ def test_a_watched_stream_says_what_a_translated_one_says(shape: Shape, data: st
 @pytest.mark.parametrize("shape", SHAPES)
 @given(data=st.data())
 def test_a_cut_stream_fails_in_both_lanes(shape: Shape, data: st.DataObject) -> None:
-    script, style = data.draw(REPLIES), data.draw(styles(shape).filter(passes))
+    script, style = data.draw(REPLIES), data.draw(styles(shape).filter(passes).filter(tells_its_end))
     objs = objects(script, style)
     end = next(i for i, obj in enumerate(objs) if ends(obj))
     upstream = sse_bytes(objs[: data.draw(st.integers(0, end))], done=False)

@@ -45,6 +45,54 @@ MODELS: tuple[tuple[str, str, str], ...] = (
     ("openai", "api.cerebras.ai", "m"),
 )
 NAMED = ("vllm", "sglang", "llamacpp", "lmstudio", "ollama-openai")
+OF_MODELS: tuple[tuple[str, str], ...] = (
+    *(
+        ("openai", model)
+        for model in (
+            *("o3", "o3-deep-research", "gpt-3.5-turbo", "gpt-4o", "gpt-4.1-mini", "chatgpt-4o-latest"),
+            *("gpt-5", "gpt-5-nano", "gpt-5-pro", "gpt-5-codex", "gpt-5-chat-latest", "gpt-5.1"),
+            *(
+                "gpt-5.1-chat-latest",
+                "gpt-5.1-codex-max",
+                "gpt-5.2",
+                "gpt-5.2-pro",
+                "gpt-5.3-codex",
+                "gpt-5.4",
+            ),
+            *(
+                "gpt-5.4-nano",
+                "gpt-5.5",
+                "gpt-5.5-pro",
+                "gpt-5.6-sol",
+                "gpt-6-sol",
+                "gpt-6-luna",
+                "gpt-6-astra",
+            ),
+            *("gpt-6.1-sol", "gpt-6.1-terra", "gpt-oss-120b", "unheard-of"),
+        )
+    ),
+    ("azure-openai", "gpt-5.5"),
+    ("azure-openai", "DeepSeek-V3.2"),
+    ("azure-openai", "mistral-large"),
+    ("azure-openai", "grok-4"),
+    ("databricks-gpt", "databricks-gpt-5-5"),
+    ("databricks-claude", "databricks-claude-3-5-sonnet"),
+    ("databricks-claude", "databricks-claude-opus-4-8"),
+    ("databricks-claude", "databricks-claude-fable-5-1"),
+    ("databricks-claude", "databricks-claude-opus-5-5"),
+    ("databricks-gemini", "databricks-gemini-3-8-flash"),
+    ("databricks-gemini", "databricks-gemini-4-pro"),
+    ("databricks-oss", "databricks-meta-llama-3-3-70b-instruct"),
+    ("openrouter", "openai/gpt-5.5"),
+    ("groq", "qwen/qwen3-32b"),
+    ("together", "deepseek-ai/DeepSeek-V4"),
+    ("moonshot", "kimi-k3"),
+    ("zai-glm", "glm-5.3"),
+    ("minimax", "MiniMax-M2.5"),
+    ("xai", "grok-4.5"),
+)
+"""Named rows with a model: what the rows of models add to what the row says of all."""
+
 SURFACES: tuple[Surface, ...] = ("chat", "responses", "open_responses")
 
 
@@ -62,7 +110,16 @@ def matrix() -> dict[str, dict[str, Any]]:
     for name in NAMED:
         flat = _flat(resolve(kind="openai", host="h", model="m", surface="chat", profile=name))
         found[f"{name} chat"] = _delta(base, flat)
+    for row, model in OF_MODELS:
+        for surface in SURFACES:
+            host = _named(row, "no-such", surface)
+            if _is_spoken(host, surface):
+                found[f"{row}: {model} {surface}"] = _delta(host, _named(row, model, surface))
     return found
+
+
+def _named(row: str, model: str, surface: Surface) -> dict[str, Any]:
+    return _flat(resolve(kind="openai", host="h", model=model, surface=surface, profile=row))
 
 
 def _of(kind: str, host: str, model: str, surface: Surface) -> dict[str, Any]:

@@ -24,8 +24,9 @@ CLOSED = {
     "documentation": "192.0.2.1 198.51.100.1 203.0.113.1 2001:db8::1 3fff::1",
     "benchmarks": "198.18.0.1 198.19.255.255",
     "IPv4 mapped or compatible": "::ffff:127.0.0.1 ::ffff:8.8.8.8 ::127.0.0.1",
-    "IPv4 behind a translator": "64:ff9b::7f00:1 64:ff9b::808:808 64:ff9b:1::1 192.88.99.1",
-    "IPv4 in a tunnel": "2002:7f00:1::1 2001:0:7f00:1::1",
+    "IPv4 behind a translator": "64:ff9b::7f00:1 64:ff9b::a9fe:a9fe 64:ff9b::808:808 "
+    "64:ff9b:1::1 192.88.99.1",
+    "IPv4 in a tunnel": "2002:7f00:1::1 2002:a9fe:a9fe:: 2001:0:7f00:1::1",
     "not assigned": "4000::1 1::1 100::1",
 }
 

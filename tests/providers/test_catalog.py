@@ -32,7 +32,7 @@ class Fake(UnavailableProvider):
         self.go.set()
         self.asked = 0
 
-    def profile(self, model: str, surface: Any) -> Profile:
+    def profile(self, model: str, surface: Any, overrides: Any = None) -> Profile:
         return Profile(wire=Wire(embeddings="/embeddings" if self.embeds else None))
 
     async def models(self) -> Sequence[ModelInfo]:

@@ -280,6 +280,8 @@ HOSTS = (
     "[::ffff:127.0.0.1]",
     "[::ffff:169.254.169.254]",
     "[64:ff9b::7f00:1]",
+    "[64:ff9b::a9fe:a9fe]",
+    "[2002:a9fe:a9fe::]",
     "[fd00:ec2::254]",
     "[fe80::1]",
     "localhost",
@@ -300,7 +302,16 @@ async def test_closed_addresses_are_not_connected_to(
     assert caught.value.reason == NOWHERE
 
 
-@pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f.0.0.1", "0177.0.0.1", "0"])
+SPELLINGS = (
+    *("127.1", "2130706433", "0x7f.0.0.1", "0177.0.0.1", "0"),
+    *("2852039166", "0xa9fea9fe", "0251.0376.0251.0376", "169.254.43518", "0xa9.0376.169.254"),
+    # Full-width and ideographic: IDNA makes plain dots and digits of them.
+    *("169\uff0e254\uff0e169\uff0e254", "169\u3002254\u3002169\u3002254", "\uff11\uff12\uff17.0.0.1"),
+    *("[fe80::1%251]", "[fe80::1%25eth0]", "[fe80::a9fe:a9fe%lo]"),
+)
+
+
+@pytest.mark.parametrize("host", SPELLINGS)
 async def test_spellings_of_addresses_lead_nowhere(host: str) -> None:
     """aiohttp refuses some; the rest goes to the resolver and then through the same door."""
     with pytest.raises(ImageError) as caught:
@@ -342,6 +353,9 @@ async def test_what_is_checked_is_what_is_connected_to(names: dict[str, list[lis
 
 REDIRECTS = {
     "http://127.0.0.2:{port}/": NOWHERE,
+    "http://169.254.169.254:{port}/latest/meta-data/": NOWHERE,
+    "http://[64:ff9b::a9fe:a9fe]:{port}/": NOWHERE,
+    "http://[::ffff:10.0.0.1]:{port}/": NOWHERE,
     "http://[::1]:{port}/": NOWHERE,
     "//127.0.0.2:{port}/": NOWHERE,
     "https://127.0.0.1/": "its URL names an unusual port",
@@ -377,6 +391,8 @@ async def test_three_redirects_are_followed() -> None:
     ("url", "reason"),
     [
         ("http://user@127.0.0.1:{port}/", "its URL holds credentials"),
+        ("http://1.1.1.1@127.0.0.1:{port}/", "its URL holds credentials"),
+        ("http://1.1.1.1:80@127.0.0.1:{port}/a.png", "its URL holds credentials"),
         ("http://:secret@127.0.0.1:{port}/", "its URL holds credentials"),
         ("http://127.0.0.1:22/", "its URL names an unusual port"),
         ("http://127.0.0.1/", "its URL names an unusual port"),

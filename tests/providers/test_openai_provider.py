@@ -11,6 +11,7 @@ from yarl import URL
 from providers.databricks import DOUBT_S, DatabricksProvider
 from providers.http import HttpClient
 from providers.openai import REFUSED_S, OpenAIProvider, Settings, join, order_surfaces
+from providers.quirks import MAX_LEARNED, Quirks
 from translators.errors import ProxyError
 from translators.profile import Profile, Wire
 
@@ -216,9 +217,8 @@ def test_databricks_refuses_in_many_words(status: int, body: bytes, seconds: flo
 
 def test_what_was_learnt_expires() -> None:
     now = 1000.0
-    made = DatabricksProvider(
-        Settings(name="d", base_url="https://h", kind="databricks"), HttpClient(), clock=lambda: now
-    )
+    settings = Settings(name="d", base_url="https://h", kind="databricks")
+    made = DatabricksProvider(settings, HttpClient(), Quirks(clock=lambda: now))
     assert made.learn_refusal(CLAUDE, "open_responses", 400, PASSTHROUGH)
     assert made.surfaces(CLAUDE, "responses") == ["chat"]
     now += REFUSED_S - 1
@@ -237,4 +237,4 @@ def test_memory_of_refusals_is_bounded() -> None:
     made = provider(base_url="https://api.openai.com/v1")
     for at in range(3000):
         made.learn_refusal(f"m{at}", "responses", 404, b"")
-    assert len(made._refused) <= 1024
+    assert len(made._quirks._refused) <= MAX_LEARNED

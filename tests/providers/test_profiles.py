@@ -25,7 +25,10 @@ CHOICES = [
     ("databricks", "127.0.0.1", "databricks-claude-opus-4-8", "databricks-claude"),
     ("databricks", "127.0.0.1", "databricks-gpt-oss-120b", "databricks-oss"),
     ("databricks", "127.0.0.1", "databricks-meta-llama-3-3-70b-instruct", "databricks-oss"),
-    ("databricks", "127.0.0.1", "system.ai.gpt-5-6-sol", "databricks-gpt"),
+    ("databricks", "127.0.0.1", "system.ai.gpt-5-6-sol", "databricks-gateway-gpt"),
+    ("databricks", "127.0.0.1", "system.ai.gpt-5-3-codex", "databricks-gateway-codex"),
+    ("databricks", "127.0.0.1", "main.claude_team.my-llama", "databricks-gateway-oss"),
+    ("databricks", "127.0.0.1", "gpt-5.4", "databricks-gpt"),
     ("databricks", "127.0.0.1", "DATABRICKS-GPT-5", "databricks-gpt"),
     ("databricks", "127.0.0.1", "databricks-o3", "databricks-gpt"),
     ("databricks", "127.0.0.1", "databricks-gemini-3-8-flash", "databricks-gemini"),
@@ -60,8 +63,8 @@ def test_newer_gpts_on_databricks_take_responses_only(model: str) -> None:
 
 
 def test_every_named_row_is_there() -> None:
-    assert len(ROWS) == 28
-    assert len(BY_NAME) == 29
+    assert len(ROWS) == 33
+    assert len(BY_NAME) == 34
 
 
 def test_a_named_row_wins_over_the_chosen_one() -> None:

@@ -550,7 +550,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "messages[1].tool_calls[0].custom.name": message(
         tool_calls=[{"id": "c", "type": "custom", "custom": "x"}]
     ),
-    "messages[1].function_call.function.name": message(function_call={"arguments": ""}),
+    "messages[1].function_call.name": message(function_call={"arguments": ""}),
     "tools": {"tools": {}},
     "tools[0]": {"tools": ["f"]},
     "tools[0].function": tool("f"),

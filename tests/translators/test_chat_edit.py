@@ -136,7 +136,7 @@ ORDINARY: Json = {
 def test_an_ordinary_body_goes_to_openai_as_it_is() -> None:
     edited = edit_request(ORDINARY, profile(**OPENAI))
     assert edited.body is ORDINARY
-    assert (edited.changed, edited.losses, edited.repairs) == (False, [], 0)
+    assert (edited.changed, edited.losses, edited.repairs) == (False, [], [])
 
 
 def test_every_rule_of_a_closed_backend_in_one_body() -> None:
@@ -192,7 +192,7 @@ def test_every_rule_of_a_closed_backend_in_one_body() -> None:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    assert edited.repairs == 1
+    assert len(edited.repairs) == 1
     assert [loss.pointer for loss in edited.losses] == [
         "/tools/0/function/strict",
         "/temperature",
@@ -323,7 +323,7 @@ def test_a_second_edit_finds_nothing_and_the_input_is_never_touched(body: Json, 
     assert body == before
     assert edited.changed == (edited.body != body)
     again = edit_request(edited.body, rules)
-    assert (again.body, again.repairs) == (edited.body, 0)
+    assert (again.body, again.repairs) == (edited.body, [])
     assert not again.changed
 
 

@@ -283,6 +283,7 @@ def output(**rules: Any) -> Json:
         {"response_format": OBJECT},
         {"messages": [NUDGED], "response_format": OBJECT},
         output(needs_json_word=True),
+        repairs=1,
     ),
     Edit("no nudge for a schema", {"response_format": SCHEMA}, rules=output(needs_json_word=True)),
     Edit("no nudge where none is needed", {"response_format": OBJECT}),
@@ -299,6 +300,7 @@ def output(**rules: Any) -> Json:
         {"messages": [system("JSON!"), USER, said("y")], "response_format": OBJECT},
         {"messages": [system("JSON!"), NUDGED, said("y")], "response_format": OBJECT},
         output(needs_json_word=True),
+        repairs=1,
     ),
     Edit(
         "which is enough for OpenAI",
@@ -315,6 +317,7 @@ def output(**rules: Any) -> Json:
             "response_format": OBJECT,
         },
         output(needs_json_word=True),
+        repairs=1,
     ),
     Edit(
         "no user to nudge",
@@ -324,6 +327,7 @@ def output(**rules: Any) -> Json:
             "response_format": OBJECT,
         },
         output(needs_json_word=True),
+        repairs=1,
     ),
     Edit(
         "after the prefill is gone",
@@ -331,6 +335,7 @@ def output(**rules: Any) -> Json:
         {"messages": [NUDGED], "response_format": OBJECT},
         {**output(needs_json_word=True), **DROP},
         ["/messages/1"],
+        repairs=1,
     ),
 )
 def test_output_formats(case: Edit) -> None:

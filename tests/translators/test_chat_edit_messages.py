@@ -130,6 +130,7 @@ FINE = said("y", name="n", odd=1)
         {"role": "user", "content": [text("a"), text("b", odd=1)]},
         {"role": "user", "content": "ab"},
         rules(text_parts="string"),
+        "/content/1/odd",
     ),
     one(
         "unless there is more",
@@ -282,7 +283,7 @@ def test_messages(case: Edit) -> None:
 
 
 def replay(how: str, **more: Any) -> Json:
-    return {"reasoning": {"replay": how, **more}}
+    return {"reasoning": {"replay": how, "scope": "all", **more}}
 
 
 VLLM = replay("field", replay_field="reasoning")

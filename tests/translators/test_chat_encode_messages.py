@@ -219,7 +219,7 @@ TURNS: dict[str, tuple[list[Item], list[Json]]] = {
 def test_turns(items: list[Item], wanted: list[Json]) -> None:
     encoded = encode(items)
     assert encoded.body["messages"] == wanted
-    assert (encoded.losses, encoded.repairs) == ([], 0)
+    assert (encoded.losses, encoded.repairs) == ([], [])
 
 
 REPAIRED: dict[str, tuple[list[Item], list[Json]]] = {
@@ -251,7 +251,7 @@ REPAIRED: dict[str, tuple[list[Item], list[Json]]] = {
 def test_the_history_is_legal_for_every_backend(items: list[Item], wanted: list[Json], rules: Json) -> None:
     encoded = encode(items, rules)
     assert encoded.body["messages"] == wanted
-    assert encoded.repairs == 1
+    assert len(encoded.repairs) == 1
 
 
 def test_custom_calls_where_the_backend_has_them() -> None:

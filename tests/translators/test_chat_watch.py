@@ -245,7 +245,7 @@ def test_a_stream_that_changes_all_the_time_is_not_learned_for_ever() -> None:
     for created in range(200):
         data = frame(chunk({"content": "a"}, created=created))
         assert watch.feed(data) == data
-    assert watch._lessons == 64
+    assert watch._pattern._lessons == 64
 
 
 # --- what is written anew --------------------------------------------------------------
@@ -840,3 +840,42 @@ def test_bodies_that_are_failures(sent: dict[str, Any], words: str, status: int)
     with pytest.raises(ProxyError, match=words) as raised:
         tidy_reply(sent, Profile())
     assert raised.value.http_status == status
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [{"role": "assistant", "content": "a"}, {"role": "assistant", "content": "b"}],
+        [{"role": "assistant", "content": ""}, *({"role": "assistant", "content": c} for c in 'b"c')],
+        [{"content": "a", "role": "assistant"}, *({"content": c, "role": "assistant"} for c in "bc")],
+        [{"role": "assistant", "content": "a"}, {"content": "b"}, {"role": "assistant", "content": "c"}],
+        [
+            {"role": "assistant", "content": '"role"'},
+            *[{"role": "assistant", "content": '"role":"assistant",'}] * 2,
+        ],
+        [{"role": "assistant", "reasoning_content": "a"}, {"role": "assistant", "content": "b"}],
+    ],
+)
+def test_a_role_is_told_once(deltas: list[dict[str, Any]]) -> None:
+    watch = watcher()
+    got = b"".join(watch.feed(frame(chunk(delta))) for delta in deltas)
+    told = [orjson.loads(line[6:])["choices"][0]["delta"] for line in got.splitlines() if line]
+    assert [delta.pop("role", None) for delta in told] == ["assistant"] + [None] * (len(deltas) - 1)
+    assert told == [{key: text for key, text in delta.items() if key != "role"} for delta in deltas]
+
+
+def test_each_choice_tells_its_role_once() -> None:
+    watch = watcher()
+    both = {"choices": [{"index": i, "delta": {"role": "assistant", "content": "x"}} for i in (0, 1)]}
+    first = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    got = watch.feed(frame({**first, **both}) * 2)
+    assert got.count(b'"role"') == 2
+
+
+def test_a_role_that_bytes_do_not_tell_is_taken_out_all_the_same() -> None:
+    watch = watcher()
+    said = chunk({"role": "assistant", "content": "x"})
+    odd = frame({"role": 1, **said})
+    got = watch.feed(odd) + watch.feed(odd)
+    assert got.count(b'"role":"assistant"') == 1
+    assert got.count(b'"content":"x"') == 2

@@ -55,12 +55,12 @@ VALUES = [
     (
         "Unsupported value: 'reasoning_effort' does not support 'minimal' with this model. Supported values "
         "are: 'low', 'medium', and 'high'.",
-        Named("reasoning_effort", True, ("low", "medium", "high")),
+        Named("reasoning_effort", True, ("low", "medium", "high"), said="minimal"),
     ),
     (
         "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value "
         "is supported.",
-        Named("temperature", True),
+        Named("temperature", True, said="0.2"),
     ),
     (
         "reasoning_effort: Input should be 'low', 'medium' or 'high'",
@@ -69,7 +69,7 @@ VALUES = [
     ("`reasoning_effort` must be one of `low`, `high`", Named("reasoning_effort", True, ("low", "high"))),
     (
         "'none' is not one of ['low', 'high'] - 'reasoning_effort'",
-        Named("reasoning_effort", True, ("low", "high")),
+        Named("reasoning_effort", True, ("low", "high"), said="none"),
     ),
     ("temperature: Input should be less than or equal to 1", Named("temperature", True, high=1)),
     ("top_p: Input should be greater than or equal to 0.1", Named("top_p", True, low=0.1)),
@@ -117,7 +117,8 @@ def test_other_faults_name_no_field(message: str) -> None:
 
 def test_the_errors_param_names_what_the_words_do_not() -> None:
     listed = "Invalid value: 'minimal'. Supported values are: 'low' and 'high'."
-    assert read_words(listed, "reasoning.effort") == (Named("reasoning.effort", True, ("low", "high")),)
+    named = Named("reasoning.effort", True, ("low", "high"), said="minimal")
+    assert read_words(listed, "reasoning.effort") == (named,)
     assert read_words("No.", "store", "unsupported_parameter") == (Named("store"),)
     assert read_words("No.", "store", "invalid_type") == ()
     assert read_words("No.", None, "unsupported_parameter") == ()

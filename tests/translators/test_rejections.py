@@ -9,6 +9,7 @@ import pytest
 
 from translators.dialect import Loss
 from translators.ir import Shape
+from translators.rejection_reading import rejected
 from translators.rejections import Rejection, allowed, losses, without
 
 Json = dict[str, Any]
@@ -196,3 +197,37 @@ def test_the_reason_says_what_was_done_instead() -> None:
         Loss("/temperature", "moved into 0.5 to 1, which this backend takes", "tuning")
     ]
     assert losses(renamed, BY_CHAT, "chat", "chat") == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "System message must be at the beginning.",
+        "messages.18: System message must be at the beginning",
+        "The system message must come first.",
+        "system role must be the first message in the list",
+        "Only one system message is allowed",
+        "Multiple system messages are not supported.",
+        "Conversation may have more than one system message",
+    ],
+)
+def test_a_later_system_message_moves_to_the_start(words: str) -> None:
+    lead, user = {"role": "system", "content": "A"}, {"role": "user", "content": "hi"}
+    late, more = {"role": "developer", "content": "B"}, {"role": "user", "content": "more"}
+    body = {"model": "m", "messages": [lead, user, late, more]}
+    (found,) = rejected(body, "chat", words)
+    assert found == Rejection(("messages",), instead="system_first")
+    moved = without(body, found)
+    assert moved["messages"] == [{"role": "system", "content": "A\n\nB"}, user, more]
+    assert without(moved, found) is moved
+    assert losses(found, body, "chat", "chat") == []
+    assert allowed(found, "chat")
+    assert rejected(moved, "chat", words) == ()
+
+
+def test_nothing_else_is_done_to_messages() -> None:
+    found = Rejection(("messages",), instead="system_first")
+    assert without({"messages": "odd"}, found) == {"messages": "odd"}
+    assert without({"messages": [1]}, found) == {"messages": [1]}
+    assert not allowed(Rejection(("messages",)), "chat")
+    assert rejected({"input": "hi"}, "responses", "System message must be at the beginning.") == ()

@@ -156,3 +156,9 @@ def last_events() -> Iterator[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize(("name", "body"), list(last_events()))
 def test_a_body_gives_the_events_of_its_stream(name: str, body: dict[str, Any]) -> None:
     assert [words(event) for event in decode_reply(body, Profile())] == STREAMS[name][1]
+
+
+def test_an_agent_that_stops_in_the_middle_of_an_item_has_failed() -> None:
+    """Without a frame the items alone say whether the reply is whole."""
+    *_, last = decoded([{"type": "response.output_text.delta", "item_id": "m", "delta": "Hel"}])
+    assert isinstance(last, Failed)

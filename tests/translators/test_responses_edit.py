@@ -36,7 +36,9 @@ KEEP = Profile(
         strict="keep",
         choice=ChoiceRules(allowed_tools="keep"),
     ),
-    reasoning=ReasoningRules(efforts=("none", "minimal", "low", "medium", "high", "xhigh", "max")),
+    reasoning=ReasoningRules(
+        scope="all", efforts=("none", "minimal", "low", "medium", "high", "xhigh", "max")
+    ),
 )
 """A Responses backend that asks for nothing."""
 JSON: Json = {"format": {"type": "json_object"}}
@@ -149,7 +151,7 @@ def test_a_good_body_is_not_touched(body: Json) -> None:
     asked = {"model": "m", **body}
     edited = edit_request(asked, KEEP)
     assert edited.body == asked
-    assert (edited.changed, edited.losses, edited.repairs) == (False, [], 0)
+    assert (edited.changed, edited.losses, edited.repairs) == (False, [], [])
 
 
 # --- rules, one by one -------------------------------------------------------------------
@@ -591,6 +593,7 @@ CASES: dict[str, tuple[Profile, Json, Json, list[str]]] = {
             "input": [
                 without(SEALED, "encrypted_content"),
                 {"type": "reasoning", "id": "rs_2", "summary": [], "content": [{"type": "reasoning_text"}]},
+                answer(SAID),
                 user("hi"),
             ],
         },
@@ -598,6 +601,7 @@ CASES: dict[str, tuple[Profile, Json, Json, list[str]]] = {
             "store": False,
             "input": [
                 {"type": "reasoning", "id": "rs_2", "summary": [], "content": [{"type": "reasoning_text"}]},
+                answer(SAID),
                 user("hi"),
             ],
         },
@@ -757,7 +761,7 @@ CASES: dict[str, tuple[Profile, Json, Json, list[str]]] = {
                     for kind, call_id in (("function_call_output", "c1"), ("custom_tool_call_output", "c2"))
                 ),
                 user("a"),
-                CALL,
+                {**CALL, "call_id": "c1_2"},
             ]
         },
         [],
@@ -890,14 +894,14 @@ def test_editing_twice_is_editing_once(name: str) -> None:
     profile, body, _, _ = CASES[name]
     once = edit_request({"model": "m", **body}, profile).body
     again = edit_request(once, profile)
-    assert (again.body, again.repairs) == (once, 0)
+    assert (again.body, again.repairs) == (once, [])
 
 
 @pytest.mark.parametrize(
     ("name", "repairs"),
     [
         ("a result without its call", 2),
-        ("a call nobody answered", 2),
+        ("a call nobody answered", 3),
         ("a prefill", 2),
         ("the word in a string", 1),
         ("the word where nobody says it", 1),
@@ -907,7 +911,7 @@ def test_editing_twice_is_editing_once(name: str) -> None:
 )
 def test_repairs_are_counted(name: str, repairs: int) -> None:
     profile, body, _, _ = CASES[name]
-    assert edit_request(body, profile).repairs == repairs
+    assert len(edit_request(body, profile).repairs) == repairs
 
 
 REFUSED: list[tuple[Profile, Json, str]] = [
@@ -1015,8 +1019,8 @@ def test_passes(profile: Profile, body: Json, want: bool) -> None:
     [
         ("high", ("low", "high"), {}, "high"),
         ("xhigh", ("low", "medium", "high"), {}, "high"),
-        ("medium", ("low", "high"), {}, "low"),
-        ("medium", ("low", "high"), {"medium": "high"}, "high"),
+        ("medium", ("low", "high"), {}, "high"),
+        ("medium", ("low", "high"), {"medium": "low"}, "low"),
         ("minimal", ("none", "low"), {}, "low"),
         ("none", ("low",), {}, None),
         ("low", ("none",), {}, None),

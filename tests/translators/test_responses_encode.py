@@ -43,7 +43,9 @@ KEEP = Profile(
         strict="keep",
         choice=ChoiceRules(allowed_tools="keep"),
     ),
-    reasoning=ReasoningRules(efforts=("none", "minimal", "low", "medium", "high", "xhigh", "max")),
+    reasoning=ReasoningRules(
+        scope="all", efforts=("none", "minimal", "low", "medium", "high", "xhigh", "max")
+    ),
 )
 SAY = Message("user", (Text("hi"),), at="/messages/9")
 SAID = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
@@ -279,7 +281,7 @@ def test_what_this_wire_knows_comes_back_as_it_was() -> None:
     }
     encoded = encode_request(decode_request(asked, new_id), KEEP)
     assert encoded.body == asked
-    assert (encoded.losses, encoded.repairs, encoded.changed) == ([], 0, True)
+    assert (encoded.losses, encoded.repairs, encoded.changed) == ([], [], True)
 
 
 def test_what_is_left_open_stays_open() -> None:
@@ -309,7 +311,6 @@ PARTS: list[tuple[Part, Json]] = [
     (File(data="AA"), {"type": "input_file", "file_data": "data:application/pdf;base64,AA"}),
     (File(file_id="f", detail="low"), {"type": "input_file", "file_id": "f", "detail": "low"}),
     (File(url="u"), {"type": "input_file", "file_url": "u"}),
-    (Audio("AA", "wav"), {"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}),
     (Opaque("responses", {"type": "x"}), {"type": "x"}),
 ]
 
@@ -337,6 +338,7 @@ NO_PLACE: list[tuple[Item, str]] = [
     ),
     (Message("assistant", (Image("u"),), at="/messages/1"), "messages[1].content[0]"),
     (Message("assistant", (Audio("AA", "wav"),), at="/messages/1"), "messages[1].content[0]"),
+    (Message("user", (Audio("AA", "wav"),), at="/messages/1"), "messages[1].content[0]"),
 ]
 
 

@@ -87,3 +87,21 @@ def test_the_client_is_told_which(items: Any, at: list[str]) -> None:
 )
 def test_the_refusals(status: int, code: str | None, message: str, expected: bool) -> None:
     assert refused(status, code, message) is expected
+
+
+FOUR = [
+    "invalid_encrypted_content",
+    "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+    "Item 'fc_1' was provided without its required preceding item of type 'reasoning'.",
+    "Items are not persisted when `store` is set to false. Try again with `store` set to true.",
+]
+
+
+@pytest.mark.parametrize("status", [400, 404])
+@pytest.mark.parametrize("words", FOUR)
+def test_the_documented_words_however_they_are_written(words: str, status: int) -> None:
+    for written in (words, words.upper(), words.replace("`", ""), f"{{'message': '{words}'}}"):
+        assert refused(status, None, written)
+        assert refused(status, written, "Bad request")
+    for quote in ("`", '"', '\\"', ""):
+        assert refused(status, "bad_request", words.replace("'", quote))

@@ -45,9 +45,19 @@ def test_empty_arguments_wait_for_better_ones() -> None:
 
 
 def test_the_next_call_ends_the_wait() -> None:
-    out, clean = given_out([opening("{}")], [opening("{}", index=1, id="b")])
-    assert out == [[], [(0, True, "{}")], [(1, True, "{}")]]
+    out, clean = given_out([opening("{}")], [opening('{"k"', index=1, id="b")])
+    assert out == [[], [(0, True, "{}"), (1, True, '{"k"')], []]
     assert clean
+
+
+def test_calls_that_are_all_announced_with_nothing_wait_for_their_text() -> None:
+    begun = [opening("{}")], [opening("{}", index=1, id="b")]
+    out, clean = given_out(*begun)
+    assert out == [[], [(0, True, "")], [(0, False, "{}"), (1, True, "{}")]]
+    assert clean
+    out, clean = given_out(*begun, [piece('{"k":1}')], [piece('{"k":2}', 1)])
+    assert out == [[], [(0, True, "")], [(0, False, '{"k":1}')], [(1, True, '{"k":2}')], []]
+    assert not clean
 
 
 WELL_FORMED: list[list[list[Any]]] = [

@@ -68,7 +68,7 @@ def test_a_call_of_functions_is_the_same_object() -> None:
     asked = call(SHELL, items=(Message("user", (Text("hi"),)),), tool_choice=ToolChoice("auto"))
     result = lower_tools(asked, BASE, "chat")
     assert result.call is asked
-    assert (dict(result.names), result.losses, result.repairs) == ({}, [], 0)
+    assert (dict(result.names), result.losses) == ({}, [])
 
 
 def test_a_backend_that_takes_all_of_it_gets_all_of_it() -> None:

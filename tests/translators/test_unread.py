@@ -50,4 +50,14 @@ CASES: list[tuple[Shape, Any, list[str]]] = [
 
 @pytest.mark.parametrize(("shape", "body", "pointers"), CASES, ids=range(len(CASES)))
 def test_unread_keys(shape: Shape, body: Any, pointers: list[str]) -> None:
-    assert [loss.pointer for loss in unread_keys(body, shape)] == pointers
+    assert [loss.pointer for loss in unread_keys(body, shape, "responses")] == pointers
+
+
+def test_marks_of_texts_are_carried_between_chat_and_chat() -> None:
+    parts = [
+        {"type": "text", "text": "x", **MARK},
+        {"type": "image_url", **MARK},
+        {"type": "text", "cache_control": 1},
+    ]
+    lost = unread_keys({"messages": [{"role": "user", "content": parts}]}, "chat", "chat")
+    assert [loss.pointer for loss in lost] == [f"/messages/0/content/{i}/cache_control" for i in (1, 2)]
