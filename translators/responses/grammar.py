@@ -215,9 +215,9 @@ class ResponsesCheck(StreamCheck):
             self.fault("bad_item", f"`{key}` of a {item.get('type')} item in its own type")
 
     def _open(self, place: Place, kind: ItemKind) -> None:
-        if self._see(Opened(self._pieces, kind), "after_end"):
-            self._parts[place] = _Part(self._pieces)
-            self._pieces += 1
+        self._see(Opened(self._pieces, kind), "after_end")
+        self._parts[place] = _Part(self._pieces)
+        self._pieces += 1
 
     def _inside(self, obj: Json) -> bool:
         """Whether an event about an item is about the open one."""
