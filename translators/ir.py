@@ -27,12 +27,11 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Plain text; `annotations` in the Responses form (`url_citation`, `file_citation`, ...)."""
+    """Plain text; `annotations` in the Responses form, `mark` a Chat `cache_control`."""
 
     text: str
     annotations: tuple[Json, ...] = ()
     mark: Json | None = None
-    """A Chat client's `cache_control`: what stands up to here is worth caching."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +130,13 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer to a call; `call_id` is empty when the client gave none."""
+    """The answer to a call (`call_id` empty: the client gave none); `tools`: what a tool_search found."""
 
     call_id: str
     parts: tuple[Part, ...]
     kind: ToolKind = "function"
     name: str | None = None
     tools: tuple[AnyTool, ...] = ()
-    """The tools that a tool_search found; they are callable from here on."""
     id: str | None = None
     at: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -394,14 +392,9 @@ class Grammar:
         assert_never(event)
 
 
-_FAMILIES = ({"text", "refusal"}, {"reasoning", "summary"})
-"""Kinds whose pieces may share an item."""
-
-
 def may_join(event: Opened, last: Opened | None, opened: Container[int]) -> bool:
     """Whether `event` may continue the item of `last`, the piece begun before it."""
-    return (
-        last is not None
-        and last.index not in opened
-        and any(last.kind in family and event.kind in family for family in _FAMILIES)
-    )
+    if last is None or last.index in opened:
+        return False
+    kinds = {last.kind, event.kind}  # only these may share an item
+    return kinds <= {"text", "refusal"} or kinds <= {"reasoning", "summary"}
