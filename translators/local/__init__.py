@@ -1,0 +1,1 @@
+"""What local models write and are told: text formats of thoughts and calls, grammars."""
