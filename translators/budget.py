@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from .errors import ProxyError
 from .ir import Json
 from .profile import RequestRules
@@ -24,21 +26,27 @@ _INLINE = frozenset({"data", "file_data"})
 _SYSTEM = ("system", "developer")
 
 
-def check_context(body: Json, size: int, rules: RequestRules) -> None:
+def check_context(sent: bytes, rules: RequestRules) -> None:
     """Refuse (400 `context_length_exceeded`) a body estimated to exceed the window.
 
-    `size` is the body's bytes as sent: no character takes less than one, so most requests
-    are let through by that alone.
+    `sent` is the body as it goes out, a JSON object: no character takes less than a byte, so most
+    requests are let through by its size alone, unread.
     """
     window = rules.context_window
     if window is None:
         return
     ratio = rules.chars_per_token or CHARS_PER_TOKEN
-    if size <= window * ratio:
+    if len(sent) <= window * ratio:
         return
+    body = orjson.loads(sent)
     tokens = {bucket: int(chars / ratio) for bucket, chars in _buckets(body).items()}
     if sum(tokens.values()) > window:
         raise _over(tokens, window, "messages" if "messages" in body else "input")
+
+
+def prompt_tokens(body: Json) -> int:
+    """A low estimate of what the prompt of a body of either shape takes."""
+    return int(sum(_buckets(body).values()) / CHARS_PER_TOKEN)
 
 
 def _buckets(body: Json) -> dict[str, int]:

@@ -11,6 +11,7 @@ what the reply was said after (`fingerprint.py`; Responses clients only); keys o
     details  the list `reasoning_details`, the fragments of a stream merged
     calls    call id -> keys of its entry in `tool_calls` (thought signatures)
     message  keys of the assistant message itself (the thought signature of a text)
+    field    name of the field that the item's own words came in, where two said different things
 
 A capsule is opened for the target that it came from only, and never believed unless its signature is
 right. It can be read by whoever holds it, as the reasoning it stands for can.
@@ -154,13 +155,15 @@ def _opened(item: Item, seals: Seals | None, lost: list[Loss], seen: set[str], s
     bare = replace(item, sealed=None)
     if item.sealed in seen:  # a client that sends an item twice must not have it given back twice
         return bare
-    seen.add(item.sealed)
     try:
         content = {"native": {}} if seals is None else _content(seals, item.sealed)
     except Unusable as error:
+        seen.add(item.sealed)
         lost.append(Loss(item.at, f"its sealed reasoning is left out: {error}", "bookkeeping"))
         return bare
     native = content["native"]
+    if native.keys() != {"field"}:  # a name alone is the same capsule in every reply
+        seen.add(item.sealed)
     if sweep and seals is not None and not _still_holds(content, seals):
         reason = "its sealed reasoning is left out: what came before it was changed"
         lost.append(Loss(item.at, reason, "bookkeeping"))
@@ -187,6 +190,20 @@ def without_capsules(body: Json) -> tuple[Json, list[Loss]]:
     ]
     kept = [_bare(item) if _holds(item) else item for item in items]
     return {**body, "input": kept}, lost
+
+
+def in_messages(body: Json) -> bool:
+    """Whether an assistant message of a Chat body brings a capsule back."""
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        return False
+    told = (each.get("reasoning_details") for each in messages if isinstance(each, dict))
+    return any(
+        is_capsule(entry.get("data"))
+        for details in told
+        for entry in (details if isinstance(details, list) else ())
+        if isinstance(entry, dict)
+    )
 
 
 def _holds(item: Any) -> bool:

@@ -21,7 +21,10 @@ from .profile import Profile
 if TYPE_CHECKING:
     from .capsule import Seals
 
-LossKind = Literal["tuning", "content", "feature", "bookkeeping"]
+LossKind = Literal["tuning", "content", "feature", "bookkeeping", "policy"]
+"""`policy`: what `reasoning.mode` and `scope` leave out of every request. It is logged and counted, but no
+loss of this one: it is neither named to the client nor refused to a strict one.
+"""
 
 
 class Loss(NamedTuple):
@@ -69,6 +72,8 @@ class Encoded:
     repairs: list[Repair] = field(default_factory=list)
     changed: bool = True
     """False: the body equals the input (pass lane sends the client's own bytes)."""
+    one_call: bool = False
+    """The client wants one call at most and the backend cannot be told so: only the first counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +101,18 @@ class ReplyContext:
     """What capsules are sealed with; None: what a shape cannot hold is not carried."""
 
 
+OTHER_ARGUMENTS = "The backend's last word for a tool call's arguments is not what it streamed of them."
+"""Why a stream fails whose client has got arguments that turn out to be others: it would run them."""
+
+
 class StreamEncoder(Protocol):
     """Events in, client bytes out; afterwards, the same reply as one body."""
 
     def feed(self, event: Event, /) -> bytes:
-        """The frames this event causes (often none), ready for the socket."""
+        """The frames this event causes (often none), ready for the socket.
+
+        Raises `ProxyError` when what was streamed turns out to be wrong: then the reply has failed.
+        """
         ...
 
     def start(self) -> bytes:
@@ -136,12 +148,14 @@ class StreamDecoder(Protocol):
     (`[DONE]`); `close` the end of the bytes: it ends every open item and the reply, as
     `Finished` when the backend had said so and as `Failed` when it stopped early.
     After `Finished` or `Failed` nothing more comes, whatever is fed. `told`: the backend has
-    said that the reply is over, and only usage or the end marker may follow.
+    said that the reply is over, and only usage or the end marker may follow. `lost`: a frame came
+    whose object is torn; a failure where nothing can make up for what it said.
     """
 
     @property
     def told(self) -> bool: ...
     def feed(self, obj: Json, /) -> Iterator[Event]: ...
+    def lost(self) -> Iterator[Event]: ...
     def done(self) -> Iterator[Event]: ...
     def close(self) -> Iterator[Event]: ...
 
@@ -156,9 +170,9 @@ class ClientDialect(Protocol):
         ...
 
     def check(self, body: Json) -> None:
-        """What is refused in every lane, also of a body that passes undecoded.
+        """What is refused in every lane, also of a body that passes undecoded: what no backend can answer.
 
-        Raises `ProxyError` (bad_request, with `param`).
+        Raises `ProxyError` (bad_request, with `param`). `decode_request` begins with it and relies on it.
         """
         ...
 
@@ -169,6 +183,12 @@ class BackendDialect(Protocol):
     """A shape we may speak to a backend."""
 
     name: Shape
+    lines: bool
+    """Whether a stream is one JSON object a line, so that it begins as a whole answer does."""
+
+    def framer(self) -> Framer:
+        """What cuts one stream into payloads."""
+        ...
 
     def encode_request(self, call: Call, profile: Profile) -> Encoded:
         """Canonical body, then the profile; `losses` point into the client's own body.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .error_bodies import Told, is_html, read_body, told_in
 from .error_words import WORDS, words
+from .quotes import with_short_quotes
 from .redaction import redact
 from .retry_after import told_delay, worded_delay
 
@@ -124,14 +125,14 @@ class ProxyError(Exception):
         return {
             "message": self.message,
             "type": self.type or TYPE[self.kind],
-            "param": self.param,
+            "param": self.param and self.param[:_LABEL_LENGTH],
             "code": self.code or CODE.get(self.kind),
         }
 
 
 def bad_request(message: str, param: str | None = None, code: str | None = None) -> ProxyError:
     """A fault of the client's request: 400 naming `param`."""
-    return ProxyError("bad_request", message, param=param, code=code)
+    return ProxyError("bad_request", with_short_quotes(message), param=param, code=code)
 
 
 def pointer_at(param: str) -> str:
@@ -169,6 +170,12 @@ RETRY_DEFAULT_S = 2.0
 """Retry-After of a 429 whose backend says nothing and whose rate window nobody knows."""
 
 
+_REDIRECTS = (
+    "The backend answered with a redirect (status {}), and none is followed, for the key would go along: the "
+    "provider's base_url must be the address that it leads to."
+)
+
+
 def decode_error(
     status: int,
     body: bytes,
@@ -189,6 +196,8 @@ def decode_error(
     error = _error(kind, told, hide)
     error.status = _status(kind, status)
     error.message = error.message or f"The backend answered with status {status} and no explanation."
+    if 300 <= status < 400:  # what its page says ("301 Moved Permanently", nginx) helps nobody
+        error.message = _REDIRECTS.format(status)
     error.retry_after = _retry_after(error, body, headers, profile, now)
     error.headers = {name: value for name, value in headers.items() if "ratelimit" in name}
     return error

@@ -74,6 +74,35 @@ class SseFramer:
         return [] if payload is None else [payload]
 
 
+class NdjsonFramer:
+    """Feed network reads; get every line that is not blank. For streams of one JSON value a line.
+
+    Lines end with LF or CRLF, cut anywhere. JSON has neither inside a string, so nothing else ends one.
+    """
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._begun = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        if b"\n" not in data:
+            self._rest += data
+            return []
+        *lines, rest = (bytes(self._rest) + data).split(b"\n")
+        self._rest = bytearray(rest)
+        return self._whole(lines)
+
+    def close(self) -> list[bytes]:
+        """The last line, whose sender may have left without ending it."""
+        last, self._rest = bytes(self._rest), bytearray()
+        return self._whole([last])
+
+    def _whole(self, lines: list[bytes]) -> list[bytes]:
+        if not self._begun and lines:
+            self._begun, lines[0] = True, lines[0].removeprefix(_BOM)
+        return [line for line in map(bytes.strip, lines) if line]
+
+
 class FrameCutter:
     """Feed network reads; get the events they complete whole and unchanged, blank line included.
 

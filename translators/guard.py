@@ -23,17 +23,21 @@ Violation = Literal[
     "false_join",
     "not_open",
     "left_open",
+    "text_differs",
     "after_end",
-    "fault",
     "not_json",
+    "fault",
     "number_gap",
     "not_added",
     "bad_delta",
+    "bad_item",
     "second_finish",
 ]
-"""What was wrong. `fault` is an exception of ours; those after it are met by the watchers of the pass
-lane only: `number_gap` and `not_added` are left as they are (the frames after them would all have to be
-written anew), the others are mended or left out."""
+"""What was wrong. `text_differs`: a backend's last word for a text is not what it streamed; prose stays as
+the client has read it (it cannot be unsaid, and nobody runs it), a call ends the reply as failed. `fault`
+is an exception of ours; those after it are met by the watchers of the pass lane only: `number_gap` and
+`not_added` are left as they are (the frames after them would all have to be written anew), the others are
+mended or left out."""
 
 _Running: TypeAlias = Started | Opened | Delta | Annotated | Closed | Foreign | Finished
 
@@ -134,6 +138,8 @@ class Guard:
             return ()
         if isinstance(event, Closed):
             self.open.remove(event.index)
+            if event.text is not None:
+                self.violations.count("text_differs")
         return (event,)
 
     def _finish(self, event: Finished) -> tuple[Event, ...]:

@@ -1,6 +1,7 @@
-"""Images by URL: where a request of either shape holds them, and what takes their place.
+"""Images by URL: where a request of any shape holds them, and what takes their place.
 
     Chat        messages[].content[]            {image_url: {url}}, or the URL alone
+    Ollama      messages[].images[]             base64 alone; the URL of one that is still to be fetched
     Responses   input[].content[], .output[]    {image_url: URL}, or {url} as in Chat
                 input[].output                  {type: computer_screenshot, image_url: URL}
 
@@ -19,6 +20,7 @@ from .ir import Json
 
 _LISTS = ("messages", "input")
 _HOLDERS = ("content", "output")
+_ANY_DATA = "data:"
 _DATA = "data:image/"
 _REMOTE = re.compile(r"\s*https?://", re.IGNORECASE)
 
@@ -30,7 +32,22 @@ def remote_images(body: Json) -> dict[str, str]:
         url = _url(part)
         if url is not None and _REMOTE.match(url):
             found.setdefault(url, at)
+    for at, text in _bare(body):
+        if is_remote(text):
+            found.setdefault(text, at)
     return found
+
+
+def is_remote(url: str) -> bool:
+    return _REMOTE.match(url) is not None
+
+
+def bare_base64(url: str) -> str | None:
+    """What a `data:` URL holds, None for one that does not hold base64; any other address unchanged."""
+    if url[: len(_ANY_DATA)].lower() != _ANY_DATA:
+        return url
+    head, found, data = url.partition(";base64,")
+    return data if found and "," not in head else None
 
 
 def data_images(body: Json) -> dict[str, list[str]]:
@@ -68,6 +85,16 @@ def _parts(body: Json) -> Iterator[tuple[str, Any]]:
                     yield f"/{key}/{i}/{holder}", value
 
 
+def _bare(body: Json) -> Iterator[tuple[str, str]]:
+    """Ollama's images, each with its pointer."""
+    messages = body.get("messages")
+    for i, message in enumerate(messages if isinstance(messages, list) else ()):
+        images = message.get("images") if isinstance(message, dict) else None
+        for j, text in enumerate(images if isinstance(images, list) else ()):
+            if isinstance(text, str):
+                yield f"/messages/{i}/images/{j}", text
+
+
 def _url(part: Any) -> str | None:
     image = part.get("image_url") if isinstance(part, dict) else None
     url = image.get("url") if isinstance(image, dict) else image
@@ -78,7 +105,15 @@ def _item(item: Any, data_urls: Mapping[str, str]) -> Any:
     if not isinstance(item, dict):
         return item
     held = {key: item[key] for key in _HOLDERS if isinstance(item.get(key), list | dict)}
-    return {**item, **{key: _replaced(value, data_urls) for key, value in held.items()}}
+    edited = {**item, **{key: _replaced(value, data_urls) for key, value in held.items()}}
+    if isinstance(item.get("images"), list):
+        edited["images"] = [_fetched(image, data_urls) for image in item["images"]]
+    return edited
+
+
+def _fetched(image: Any, data_urls: Mapping[str, str]) -> Any:
+    data = data_urls.get(image) if isinstance(image, str) else None
+    return image if data is None else bare_base64(data)
 
 
 def _replaced(value: Any, data_urls: Mapping[str, str]) -> Any:

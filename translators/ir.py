@@ -1,11 +1,9 @@
 """The neutral model: what a call asks, and what a reply is made of.
 
-Values only: no I/O, no clock, no ids made here, no vendor's wire names. `Call` is modelled
-on the richest shape (ordered items), so no shape loses order. What it has no name for
-travels as `Opaque` and only reaches a backend of its own shape.
-
-A reply is a sequence of events. `Grammar` at the end of the file is their legal order,
-in one place: every decoder is tested against it, every encoder relies on it.
+Values only: no I/O, no clock, no ids made here, no vendor's wire names. `Call` is modelled on the richest
+shape (ordered items), so no shape loses order. What it has no name for travels as `Opaque` and only reaches
+a backend of its own shape. A reply is a sequence of events; `Grammar` at the end of the file is their legal
+order, in one place: every decoder is tested against it, every encoder relies on it.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import Any, Literal, TypeAlias, assert_never
 from .errors import ProxyError
 
 Json: TypeAlias = dict[str, Any]
-Shape = Literal["chat", "responses"]
+Shape = Literal["chat", "responses", "ollama"]  # clients speak the first two
 Role = Literal["system", "developer", "user", "assistant"]
 ToolKind = Literal["function", "custom", "tool_search"]
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
@@ -240,6 +238,8 @@ class Usage:
     cached: int = 0
     cache_write: int = 0
     reasoning: int = 0
+    seconds: Mapping[str, float] | None = None
+    """What a local backend says it spent: `load`, `prompt`, `eval`; no shape of a client has it."""
 
 
 @dataclass(slots=True)
@@ -272,7 +272,7 @@ class Opened:
     phase: str | None = None
     id: str = ""
     native: Mapping[str, Any] | None = None
-    """Keys of a call that its backend wants back (a thought signature)."""
+    """Keys of a call that its backend wants back (a thought signature); of reasoning: its `field`."""
 
 
 @dataclass(slots=True)
@@ -310,7 +310,7 @@ class Closed:
 
 @dataclass(slots=True)
 class Foreign:
-    """A whole output item this model has no name for (a hosted tool's call, ...)."""
+    """A whole output item this model has no name for (a hosted tool's call, ...); reasoning: sealed late."""
 
     index: int
     item: Opaque

@@ -43,6 +43,14 @@ def read_json(data: bytes) -> tuple[Any, bool]:
     return value, plain
 
 
+def is_torn_object(data: bytes) -> bool:
+    """Whether `data`, which `read_json` could not read, has begun as an object: something was lost.
+
+    What begins otherwise is noise (a proxy's `data: ping`).
+    """
+    return data.lstrip()[:1] == b"{"
+
+
 def json_in(text: str) -> Any:
     """The JSON value that a model wrote as text; None as with `read_json`."""
     try:
@@ -51,6 +59,15 @@ def json_in(text: str) -> Any:
         return None
     deep = text.count("[") + text.count("{") > MAX_DEPTH
     return None if deep and not writable(value) else value
+
+
+def same_json(one: str, other: str) -> bool:
+    """Whether two texts are one JSON value: spaces, escapes and the order of keys aside."""
+    values = [json_in(one), json_in(other)]
+    if None in values or values[0] != values[1]:
+        return False
+    left, right = (orjson.dumps(value, option=orjson.OPT_SORT_KEYS) for value in values)
+    return left == right  # to Python, true is 1
 
 
 def writable(value: Any) -> bool:
@@ -93,6 +110,11 @@ def has_whole_characters(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def with_whole_characters(data: bytes) -> bytes:
+    """JSON text with U+FFFD for every escape that is half a surrogate pair; the rest as it was."""
+    return _ESCAPE.sub(_whole_character, data.decode("utf-8", "replace")).encode()
 
 
 def _whole_character(escape: re.Match[str]) -> str:

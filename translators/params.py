@@ -27,7 +27,7 @@ class Param:
     idle: tuple[Any, ...] = ()
 
     def path(self, shape: Shape) -> str | None:
-        return self.chat if shape == "chat" else self.responses
+        return self.responses if shape == "responses" else self.chat
 
     def pointer(self, shape: Shape) -> str:
         """JSON pointer of the parameter in a body of `shape`."""

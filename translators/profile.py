@@ -39,7 +39,7 @@ class Auth:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelList:
     path: str | None = "/models"
-    kind: Literal["openai", "databricks", "static"] = "openai"
+    kind: Literal["openai", "databricks", "ollama", "static"] = "openai"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +53,12 @@ class Wire:
     """Speak Responses to it before Chat, and remember where it says "not here"."""
     responses_only: tuple[str, ...] = ()
     """Model globs that are refused on Chat: a Chat client is raised to Responses."""
+    ollama: str | None = None
+    """Ollama's own chat, under the server's root."""
     embeddings: str | None = "/embeddings"
     models: ModelList = field(default_factory=ModelList)
     websocket: bool = False
-    """Whether the backend takes Responses over a WebSocket too; known, and not used: it is asked by HTTP."""
+    """Whether the backend takes Responses over a WebSocket. The gateway does not: its 426 names who does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,8 @@ class RequestRules:
     """Tokens the model takes in all: a request estimated to hold more is refused before it is sent."""
     chars_per_token: float | None = None
     """What the estimate divides by; needs `context_window`. None: a cautious figure."""
+    min_output_tokens: int | None = None
+    """The least `max_output_tokens` that a Responses backend takes: a smaller one is raised, and told."""
     max_body_bytes: int | None = None
     id_max_len: int | None = None
     learn_rejections: bool = True
@@ -121,6 +125,8 @@ class MessageRules:
 
     developer: Literal["keep", "system", "user"] = "system"
     system: Literal["many", "merge_leading", "hoist_all"] = "merge_leading"
+    system_channel: Literal["instructions", "developer-item", "system-item"] = "instructions"
+    """Responses wire: whether `instructions` go as such, or as the first item of `input`."""
     text_parts: Literal["keep", "string"] = "keep"
     null_content: Literal["keep", "omit", "empty", "space"] = "keep"
     drop_empty_text: bool = False

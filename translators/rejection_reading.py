@@ -13,6 +13,7 @@ from typing import Any
 
 from .effort import LEVELS, nearest_level
 from .ir import Json, Shape
+from .ollama.refusals import refused
 from .params import PARAMS
 from .rejection_words import SYSTEM_FIRST, Named, read_words
 from .rejections import EACH, INNER, Path, Rejection, allowed, without
@@ -59,6 +60,8 @@ def rejected(
     `message`, `param`, `code`: the error's; `before`: what is left out already.
     """
     words = _own_words(message, body)
+    if shape == "ollama":
+        return tuple(each for each in refused(body, words) if without(body, each) is not body)
     if shape == "chat" and SYSTEM_FIRST.search(words):
         moved = Rejection(("messages",), instead=MOVED)
         return () if without(body, moved) is body else (moved,)

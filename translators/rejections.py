@@ -13,7 +13,7 @@ from typing import Any
 
 from .chat.edit_arrange import one_system
 from .chat.edit_keys import CALL_KEYS, MESSAGE_KEYS, TOOL_KEYS
-from .dialect import Loss
+from .dialect import Loss, LossKind
 from .ir import Json, Shape
 from .params import BY_NAME, PARAMS, Param, idle
 from .responses.keys import ITEMS, PARTS, TOOLS
@@ -68,6 +68,8 @@ _OPTIONAL_AT: Collection[Path] = {
     ("input", EACH, "id"),
     ("text", "verbosity"),
 }
+_OLLAMA: Collection[Path] = {("tools",), ("think",)}
+"""What Ollama refuses of a model that cannot do it: it answers without, and a client is told of the loss."""
 _ROLES: Collection[Path] = {("messages", EACH, "role"), ("input", EACH, "role")}
 """Said by another name where `developer` is unknown, as a profile says it (`messages.developer`)."""
 _SAID = {*_ROLES, ("messages",)}
@@ -89,6 +91,8 @@ _TYPES: Mapping[str, Collection[object]] = {"tools": ("function", "custom", None
 def allowed(rejection: Rejection, shape: Shape) -> bool:
     """Whether a body of `shape` may be edited so; asked of what is read, from wherever it is read."""
     path = rejection.path
+    if shape == "ollama":
+        return path in _OLLAMA
     if path in _OPTIONAL_AT:
         return True
     if path == ("messages",):
@@ -171,8 +175,10 @@ def _less(holder: Json, key: str) -> Json:
 
 # --- what the client lost by it --------------------------------------------------------
 
-_ASKS = frozenset({"thinking", "output_config", "enable_thinking", "chat_template_kwargs", "reasoning"})
-"""Keys of a Chat body that say what a client's effort says (`reasoning.ask`)."""
+_ASKS = frozenset(
+    {"thinking", "output_config", "enable_thinking", "chat_template_kwargs", "reasoning", "think"}
+)
+"""Keys of a Chat body, or of Ollama's, that say what a client's effort says (`reasoning.ask`)."""
 _LIMITS = ("max_completion_tokens", "max_tokens")
 _TOOL_PATHS: Mapping[Shape, tuple[Path, ...]] = {
     "chat": (("tools", EACH), ("tools", EACH, "function"), ("tools", EACH, "custom")),
@@ -194,7 +200,8 @@ def losses(rejection: Rejection, body: Json, client: Shape, backend: Shape) -> l
     found = dict.fromkeys(
         place for path in _paths(rejection.path, client, backend) for place in _at(body, path)
     )
-    return [Loss(pointer, reason, "bookkeeping") for pointer in found]
+    kind: LossKind = "feature" if rejection.path == ("tools",) else "bookkeeping"
+    return [Loss(pointer, reason, kind) for pointer in found]
 
 
 def _reason(rejection: Rejection) -> str:
@@ -213,7 +220,7 @@ def _params(rejection: Rejection, body: Json, client: Shape, backend: Shape) -> 
     key, field = rejection.path[0], rejection.field
     if field in _LIMITS:
         return [BY_NAME["max_tokens"]]
-    if backend == "chat" and key in _ASKS and (client != backend or key not in body):
+    if backend != "responses" and key in _ASKS and (client == "responses" or key not in body):
         return [BY_NAME["effort"]]
     return [param for param in PARAMS if _is_in(param.path(backend), field)]
 
@@ -236,9 +243,9 @@ def _said(param: Param, body: Json, client: Shape) -> Iterator[str]:
 
 def _paths(path: Path, client: Shape, backend: Shape) -> tuple[Path, ...]:
     """Where a client of another shape would have said it; calls, results and parts have no such keys."""
-    if path[0] == "tools":
+    if path[0] == "tools" and len(path) > 1:
         return tuple((*place, path[-1]) for place in _TOOL_PATHS[client])
-    return (path,) if client == backend else ()
+    return (path,) if client == backend or backend == "ollama" else ()
 
 
 def _at(value: Any, path: Path, pointer: str = "") -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from .dialect import Loss
@@ -40,10 +40,9 @@ def _is_free(key: str, body: Json) -> bool:
     return all(body.get(name) in (None, "") for name in same)
 
 
-def check_cache_options(body: Mapping[str, Any]) -> None:
+def check_cache_options(options: Json) -> None:
     """Refuse (400) a mode of the prompt cache that no backend has; its `ttl` is theirs to judge."""
-    options = body.get("prompt_cache_options")
-    mode = options.get("mode") if isinstance(options, dict) else None
+    mode = options.get("mode")
     if mode not in (None, "implicit", "explicit"):
         raise bad_request(
             "`prompt_cache_options.mode` must be `implicit` or `explicit`.", "prompt_cache_options.mode"

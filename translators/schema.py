@@ -90,7 +90,7 @@ def _children(schema: Json) -> Iterator[Any]:
             yield from value if isinstance(value, list) else (value,)
 
 
-def _rebuilt(schema: Any, edit: Callable[[Any], Any]) -> Any:
+def rebuilt(schema: Any, edit: Callable[[Any], Any]) -> Any:
     """`schema` with `edit` applied to the schemas directly inside; the same object if none changed."""
     if not isinstance(schema, dict):
         return schema
@@ -112,10 +112,10 @@ def _inner(key: str, value: Any, edit: Callable[[Any], Any]) -> Any:
 
 def drop_keywords(schema: Any, names: Collection[str]) -> Any:
     """`schema` without these keywords at any depth."""
-    rebuilt = _rebuilt(schema, lambda inner: drop_keywords(inner, names))
-    if not isinstance(rebuilt, dict) or not any(name in rebuilt for name in names):
-        return rebuilt
-    return {key: value for key, value in rebuilt.items() if key not in names}
+    edited = rebuilt(schema, lambda inner: drop_keywords(inner, names))
+    if not isinstance(edited, dict) or not any(name in edited for name in names):
+        return edited
+    return {key: value for key, value in edited.items() if key not in names}
 
 
 # --- references ------------------------------------------------------------------------
@@ -153,9 +153,9 @@ class _Inliner:
             raise bad_request("The references of this tool's parameters unfold into too large a schema.")
         ref = schema.get("$ref") if isinstance(schema, dict) else None
         if not isinstance(ref, str):
-            return _rebuilt(schema, lambda inner: self._expand(inner, within))
+            return rebuilt(schema, lambda inner: self._expand(inner, within))
         beside = {key: value for key, value in schema.items() if key != "$ref"}
-        beside = _rebuilt(beside, lambda inner: self._expand(inner, within))
+        beside = rebuilt(beside, lambda inner: self._expand(inner, within))
         if ref in within:
             return beside
         target = self._expand(_target(self._root, ref), (*within, ref))

@@ -15,16 +15,16 @@ An exception of ours on the way ends the reply as failed, with all that was writ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from .dialect import StreamDecoder, StreamEncoder
+from .dialect import Framer, StreamDecoder, StreamEncoder
 from .errors import ProxyError, conceal
 from .framing import SseFramer
 from .guard import Guard, Violations
 from .ir import Delta, Event, Failed, Finished, Json, Started, Usage
-from .lenient import read_json
+from .lenient import is_torn_object, read_json
 
 
 class Restorer(Protocol):
@@ -42,8 +42,10 @@ class StreamTranslator:
         encoder: StreamEncoder,
         restorer: Restorer | None = None,
         private: Sequence[str] = (),
+        framer: Framer | None = None,
     ) -> None:
-        self._framer = SseFramer()
+        """`framer` None: the stream is one of server-sent events."""
+        self._framer = framer or SseFramer()
         self._decoder, self._encoder, self._restorer = decoder, encoder, restorer
         self._private = private
         self._guard = Guard()
@@ -51,7 +53,6 @@ class StreamTranslator:
         self.error: ProxyError | None = None
         """The failure the reply ended with, None while it runs and when it ended well."""
         self.fault: Exception | None = None
-        self.bad_frames = 0
 
     @property
     def told(self) -> bool:
@@ -126,22 +127,23 @@ class StreamTranslator:
 
     def _take(self, payload: bytes, out: list[bytes]) -> None:
         if self.ended:
+            if self.error is None and payload.strip() != b"[DONE]":
+                self.violations.count("after_end")
             return
         if payload == b"[DONE]":
             self._put(self._decoder.done(), out)
             return
-        for obj in self._objects(payload):
-            self._put(self._decoder.feed(obj), out)
-
-    def _objects(self, payload: bytes) -> Iterator[Json]:
-        """The objects of a frame: one, or those of a list (Google's error bodies)."""
         value, _ = read_json(payload)
         if isinstance(value, dict):
-            yield value
-        elif isinstance(value, list):
-            yield from (entry for entry in value if isinstance(entry, dict))
+            self._put(self._decoder.feed(value), out)
+        elif isinstance(value, list):  # Google's error bodies
+            for entry in value:
+                if isinstance(entry, dict):
+                    self._put(self._decoder.feed(entry), out)
         else:
-            self.bad_frames += 1
+            self.violations.count("not_json")
+            if is_torn_object(payload):
+                self._put(self._decoder.lost(), out)
 
     def _put(self, events: Iterable[Event], out: list[bytes]) -> None:
         restorer, encode, opened = self._restorer, self._encoder.feed, self._guard.open
@@ -152,13 +154,20 @@ class StreamTranslator:
                 else:
                     for mended in self._guard.mend(each):
                         self._emit(mended, out)
+                    if self.error is not None:
+                        return
 
     def _emit(self, event: Event, out: list[bytes]) -> None:
         if isinstance(event, Failed):
             self.error = conceal(event.error, self._private)
         elif isinstance(event, Started):
             self.begun = True
-        out.append(self._encoder.feed(event))
+        try:
+            out.append(self._encoder.feed(event))
+        except ProxyError as error:  # what was streamed is wrong: nothing more of this reply is true
+            for failed in self._guard.mend(Failed(error)):
+                self._emit(failed, out)
+            return
         self.ended = isinstance(event, Finished | Failed)
 
     def _break(self, fault: Exception, out: list[bytes]) -> None:

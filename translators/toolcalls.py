@@ -6,9 +6,11 @@ late, repeated or in pieces, arguments as an object, whole, twice, or `{}` first
 text after it. The rules, in the order they are asked:
 
 * A known id is that call, whatever the index; else the index decides; else the place in a
-  list of several; else the call touched last.
+  list of several; else the call touched last. Of several calls with one id (Gemini's ids are
+  function names) the index decides.
 * It is a new call after all when the entry has another id (and is not a mere further piece),
-  another name although arguments have begun, or further whole arguments after whole ones.
+  a name under an index that is not known yet, another name although arguments have begun, or
+  further whole arguments after whole ones.
 * A call is announced once its name is whole: when its first argument text comes, or when
   something else does. Calls are announced in the order they began.
 * `{}` waits: more text replaces it. A JSON string waits: if it holds an object, the object
@@ -24,7 +26,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from .ir import Json, ToolKind
-from .lenient import json_in
+from .lenient import json_in, same_json
 from .profile import ToolDelta
 
 
@@ -36,6 +38,8 @@ class StreamedCall:
     index: int | None
     name: str = ""
     kind: ToolKind = "function"
+    told_id: str = ""
+    """The id that the backend gave it, also where another call had it before and `id` is empty."""
     position: int = -1
     said: list[str] = field(default_factory=list)
     fresh: str = ""
@@ -69,7 +73,7 @@ class StreamedCall:
 
     def tells_again(self, text: str) -> bool:
         known = self.arguments
-        return text == known or (json_in(text) is not None and json_in(text) == json_in(known))
+        return text == known or same_json(text, known)
 
 
 class Piece(NamedTuple):
@@ -169,7 +173,7 @@ class ToolCallAssembler:
 
     def _take(self, entry: _Entry, place: int | None) -> None:
         call = self._known(entry, place)
-        if call is None or self._begins(call, entry):
+        if call is None or self._begins(call, entry, place):
             if entry.id or entry.name or entry.text:
                 self._create(entry)
             else:
@@ -180,12 +184,12 @@ class ToolCallAssembler:
     def _known(self, entry: _Entry, place: int | None) -> StreamedCall | None:
         if self._rules.index == "exact" and entry.number is not None:
             return self._by_index.get(entry.number)
+        indexed = None if entry.number is None else self._by_index.get(entry.number)
         if entry.id in self._by_id:
-            return self._by_id[entry.id]
+            shares = indexed is not None and indexed.told_id == entry.id
+            return indexed if shares else self._by_id[entry.id]
         if entry.number is not None:
-            return self._by_index.get(entry.number) or (
-                None if entry.id or entry.name else self._unnumbered()
-            )
+            return indexed or (None if entry.id or entry.name else self._unnumbered())
         if place is not None and not entry.id:
             return self._by_index.get(place)
         return self._current
@@ -194,7 +198,7 @@ class ToolCallAssembler:
         """The call touched last, if it was begun without an index and may get one late."""
         return self._current if self._current is not None and self._current.index is None else None
 
-    def _begins(self, call: StreamedCall, entry: _Entry) -> bool:
+    def _begins(self, call: StreamedCall, entry: _Entry, place: int | None) -> bool:
         """Whether an entry that points to `call` is the beginning of another one."""
         if self._rules.index == "exact" and entry.number is not None:
             return False
@@ -205,17 +209,29 @@ class ToolCallAssembler:
             return not further
         if not entry.name or not call.name:
             return False
+        if self._opens_elsewhere(call, entry, place):
+            return True
         if entry.name != call.name:
             return call.begun or (entry.number is None and (not entry.id or entry.id != call.id))
-        elsewhere = entry.number is not None and entry.number not in self._by_index
-        if not call.whole and not (elsewhere and call.held):
+        return bool(entry.text) and call.whole and not call.tells_again(entry.text)
+
+    def _opens_elsewhere(self, call: StreamedCall, entry: _Entry, place: int | None) -> bool:
+        """Whether a named entry opens a second call of the same id, told apart by index or place.
+
+        Not where its text can only go on (an index that changes from piece to piece), nor where the
+        call may get its index late.
+        """
+        number = place if entry.number is None else entry.number
+        if number is None or number in self._by_index:
             return False
-        return not call.tells_again(entry.text) if entry.text else elsewhere
+        if entry.kind == "function" and entry.text.lstrip()[:1] not in ("", "{", '"'):
+            return False
+        return entry.number is None or call.index is not None or call.whole or bool(call.held)
 
     def _create(self, entry: _Entry) -> None:
         """A new call; an id that is taken (Gemini's are function names) is left empty."""
         unique = entry.id if entry.id not in self._by_id else ""
-        call = self._current = StreamedCall(unique, entry.number, kind=entry.kind)
+        call = self._current = StreamedCall(unique, entry.number, kind=entry.kind, told_id=entry.id)
         plain = entry.plain and bool(unique and entry.name) and entry.number == len(self.calls)
         self.clean = self.clean and plain
         number = entry.number if entry.number is not None else len(self.calls)
@@ -230,8 +246,8 @@ class ToolCallAssembler:
         self.clean = (
             self.clean and entry.plain and not entry.id and not entry.name and entry.number == expected
         )
-        if entry.id and not call.id and call.position < 0:
-            call.id = entry.id
+        if entry.id and not call.told_id and call.position < 0:
+            call.id = call.told_id = entry.id
             self._by_id[entry.id] = call
         if entry.number is not None:
             self._by_index.setdefault(entry.number, call)

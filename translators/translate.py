@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from .capsule import Seals, open_capsules
 from .dialect import BackendDialect, ClientDialect, Encoded, ReplyContext
 from .errors import bad_request, param_at
+from .first_call import FirstCall
 from .ir import Call, Failed, Json, Usage
 from .params import BY_NAME
 from .profile import Profile
-from .stream import StreamTranslator
+from .stream import Restorer, StreamTranslator
 from .tools import Original, RestoreTools, lower_tools
 
 
@@ -34,7 +35,8 @@ class Translation:
         """A translator for one streamed reply."""
         decoder = self.backend.decoder(self.profile)
         encoder = self.client.encoder(self.call, context)
-        return StreamTranslator(decoder, encoder, self._restorer(), context.private)
+        framer = self.backend.framer()
+        return StreamTranslator(decoder, encoder, self._restorer(), context.private, framer)
 
     def reply(self, body: Json, context: ReplyContext) -> tuple[Json, Usage | None]:
         """The client's body for a non-streamed reply: the fold of the events of its stream.
@@ -49,9 +51,10 @@ class Translation:
                 encoder.feed(each)
         return encoder.body(), encoder.usage
 
-    def _restorer(self) -> RestoreTools | None:
+    def _restorer(self) -> Restorer | None:
         """One for each reply: it holds what the reply has not finished saying."""
-        return RestoreTools(self.names) if self.names else None
+        restorer = RestoreTools(self.names) if self.names else None
+        return FirstCall(restorer) if self.encoded.one_call else restorer
 
 
 def translate_request(

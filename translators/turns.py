@@ -22,6 +22,11 @@ def begins_turn(message: Any) -> bool:
     return message.get("type") in (None, "message") and not _opening(message).startswith(_NOTES)
 
 
+def message_of(pointer: str) -> str:
+    """The Chat message that a pointer leads into: `/messages/3` of `/messages/3/reasoning_content`."""
+    return "/".join(pointer.split("/")[:3])
+
+
 def _opening(message: Json) -> str:
     """The first words of a message."""
     content = message.get("content")

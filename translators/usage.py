@@ -70,10 +70,11 @@ def _read(obj: Any, reasoning_inside: bool) -> Usage | None:
     outside = [obj, *_tables(obj, "completion_tokens_details", "output_tokens_details")]
     read, cached, written = _first([obj], _INPUT), _first(inside, _CACHED), _first(inside, _WRITTEN)
     output, reasoning = _first([obj], _OUTPUT), _first(outside, _REASONING)
-    if all(count is None for count in (read, output, cached, written, _count(obj.get("total_tokens")))):
+    total = _count(obj.get("total_tokens"))
+    if read is output is cached is written is total is None:
         return None
     usage = Usage(read or 0, output or 0, cached or 0, written or 0, reasoning or 0)
-    _take_in(usage, _count(obj.get("total_tokens")), reasoning_inside)
+    _take_in(usage, total, reasoning_inside)
     return usage
 
 
@@ -102,7 +103,9 @@ def _first(tables: list[Json], names: tuple[str, ...]) -> int | None:
     found = None
     for table in tables:
         for name in names:
-            count = _count(table.get(name))
+            if name not in table:  # most are not
+                continue
+            count = _count(table[name])
             if count:
                 return count
             if count is not None:
@@ -113,6 +116,8 @@ def _first(tables: list[Json], names: tuple[str, ...]) -> int | None:
 def _count(value: Any) -> int | None:
     """A token count as some backends write it: integer, float, or digits in a string."""
     if type(value) is int:
+        if 0 <= value <= _MOST:
+            return value
         return min(max(0, value), _MOST)
     if isinstance(value, str):
         try:

@@ -247,6 +247,21 @@ def every_kind(draw: st.DrawFn, shape: Shape) -> Json:
     return body
 
 
+@st.composite
+def single(draw: st.DrawFn, shape: Shape) -> Json:
+    """An ordinary body with one known thing in it."""
+    key, items, tools, params = _KINDS[shape]
+    body: Json = {"model": "m", key: [{"role": "user", "content": "hi"}], "tools": tools}
+    kind = draw(st.sampled_from(["item", "tool", *sorted(params)]))
+    if kind == "item":
+        body[key] = [draw(st.sampled_from(items))]
+    elif kind == "tool":
+        body["tools"] = [draw(st.sampled_from(tools))]
+    else:
+        body[kind] = draw(st.sampled_from(params[kind]))
+    return copy.deepcopy(body)
+
+
 def _deep(kind: type, levels: int = 60) -> Any:
     value: Any = 0
     for _ in range(levels):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.laws import impossible
-from tests.laws.everything import every_kind, mutated
-from tests.laws.impossible import CASES, Impossible
+from tests.laws.everything import every_kind, mutated, single
+from tests.laws.impossible import CASES, PASSING, Impossible
 from tests.laws.pairs import BACKENDS, CLIENTS, PAIRS, new_ids
 from tests.laws.profiles import EXAMPLES, NAMES, row
 from tests.laws.test_law_refusal import asked
@@ -83,8 +83,37 @@ def test_a_body_is_sent_on_or_refused(
         assert orjson.dumps(seen(again)) == orjson.dumps(seen(outcome))
 
 
+TABLE = pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.shape}: {case.name}")
+
+
+def test_every_exception_is_a_row() -> None:
+    assert set(PASSING) <= {(case.shape, case.name) for case in CASES}
+    assert len({(case.shape, case.name) for case in CASES}) == len(CASES)
+
+
+@TABLE
+def test_no_lane_lets_it_through_or_tells_it_in_other_words(case: Impossible) -> None:
+    """Whatever the profile; what passes is said in the table."""
+    told = seen(translated(case.shape, case.shape, impossible.body(case), row("openai", case.shape)))
+    for name in NAMES:
+        outcome = asked(case.shape, case.shape, impossible.body(case), row(name, case.shape))
+        if not impossible.passes(case):
+            assert seen(outcome) == told, name
+        elif name == "openai":
+            assert not isinstance(outcome, ProxyError), outcome
+
+
+@pytest.mark.parametrize("shape", CLIENTS)
+@settings(max_examples=EXAMPLES)
+@given(data=st.data())
+def test_what_is_known_is_never_refused_unread(shape: Shape, data: st.DataObject) -> None:
+    """Alone, each kind of item, tool and parameter is right for some backend."""
+    body = data.draw(single(shape))
+    CLIENTS[shape].check(body)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.shape}: {case.name}")
+@TABLE
 def test_what_nobody_can_answer_is_a_400(case: Impossible, backend: Shape) -> None:
     outcome = translated(case.shape, backend, impossible.body(case), row("openai", backend))
     assert isinstance(outcome, ProxyError)

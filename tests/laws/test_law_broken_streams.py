@@ -48,8 +48,9 @@ ERRORS: list[Json] = [
     {"type": "error", "message": "the backend broke", "code": "server_error"},
 ]
 """Either wire's forms: gateways before a backend send them on any stream."""
-SAID_BY_THE_MODEL = "torn_arguments"
-"""With a frame lost the call's arguments are what is left of them; no wire says that one is missing."""
+TORN = "torn_arguments"
+OF_CALLS = (b"tool_call", b"function_call", b"arguments", b'"item"', b'"output"', b'"message"')
+"""What a frame holds that may say something of a call."""
 FAILED: Json = {
     "type": "response.failed",
     "response": {"status": "failed", "error": {"code": "server_error", "message": "it broke"}},
@@ -61,26 +62,52 @@ def frame(obj: Any) -> bytes:
 
 
 @st.composite
-def damaged(draw: st.DrawFn, backend: Shape) -> bytes:
-    """The bytes of a recorded stream with one to four things wrong."""
+def damaged(draw: st.DrawFn, backend: Shape) -> tuple[bytes, bool]:
+    """The bytes of a recorded stream with one to four things wrong.
+
+    And whether a call's arguments may be torn without anybody seeing it: in the recording itself, or
+    because one of its frames is not there, there twice, at another place, or says something else.
+    """
     objs = copy.deepcopy(draw(st.sampled_from(RECORDED[backend])))
     frames = [frame(obj) for obj in objs]
+    unseen, halves = _says_torn(backend, frames), set[bytes]()
     for _ in range(draw(st.integers(1, 4))):
         place = draw(st.integers(0, max(len(frames) - 1, 0)))
         kind = draw(st.sampled_from(["damage", "damage", "junk", "drop", "double", "move", "cut"]))
         if kind == "junk" or not frames:
-            frames.insert(place, draw(JUNK))
+            frames.insert(place, junk := draw(JUNK))
+            unseen |= not junk.endswith((b"\n\n", b"\r\r\n"))  # it takes the next frame with it
         elif kind == "damage":
+            unseen |= _of_call(frames[place], halves)
             frames[place] = _damaged(draw, frames[place])
+            unseen |= _of_call(frames[place], halves)
         elif kind == "drop":
-            del frames[place]
+            unseen |= _of_call(frames.pop(place), halves)
         elif kind == "double":
+            unseen |= _of_call(frames[place], halves)
             frames.insert(place, frames[place])
         elif kind == "move":
-            frames.insert(draw(st.integers(0, len(frames) - 1)), frames.pop(place))
+            moved = frames.pop(place)
+            unseen |= _of_call(moved, halves)
+            frames.insert(draw(st.integers(0, len(frames))), moved)
         else:
-            frames[place] = frames[place][: draw(st.integers(0, len(frames[place])))]
-    return b"".join(frames)
+            end = draw(st.integers(0, len(frames[place])))
+            unseen |= end < len(b"data: {") or not frames[place].startswith(b"data: {")
+            frames[place] = frames[place][:end]
+            halves.add(frames[place])
+    return b"".join(frames), unseen
+
+
+def _of_call(frame_: bytes, halves: set[bytes]) -> bool:
+    return frame_ in halves or any(word in frame_ for word in OF_CALLS)
+
+
+def _says_torn(backend: Shape, frames: list[bytes]) -> bool:
+    """Whether the model itself wrote arguments that are no JSON."""
+    machine = translator("chat", backend)
+    check = ChatCheck()
+    check.feed(played(machine, b"".join(frames), []))
+    return any(finding.rule == TORN for finding in check.close())
 
 
 def _damaged(draw: st.DrawFn, frame_: bytes) -> bytes:
@@ -103,7 +130,7 @@ def played(machine: ReplyStream, data: bytes, places: list[int]) -> bytes:
 def test_a_damaged_stream_is_translated_to_a_legal_one(
     client: Shape, backend: Shape, data: st.DataObject
 ) -> None:
-    upstream = data.draw(damaged(backend))
+    upstream, unseen = data.draw(damaged(backend))
     places = data.draw(st.lists(st.integers(0, 2000), max_size=3))
     machine = translator(client, backend)
     out = played(machine, upstream, places)
@@ -111,7 +138,7 @@ def test_a_damaged_stream_is_translated_to_a_legal_one(
     assert machine.ended
     check = CHECKS[client]()
     check.feed(out)
-    assert [finding for finding in check.close() if finding.rule != SAID_BY_THE_MODEL] == []
+    assert [finding for finding in check.close() if not (unseen and finding.rule == TORN)] == []
     assert len(out) < 50_000 + 50 * len(upstream)
 
 
@@ -119,7 +146,7 @@ def test_a_damaged_stream_is_translated_to_a_legal_one(
 @given(data=st.data())
 def test_a_damaged_stream_passes_without_a_fault(shape: Shape, data: st.DataObject) -> None:
     machine = WATCHERS[shape](Profile(), context())
-    out = played(machine, data.draw(damaged(shape)), [])
+    out = played(machine, data.draw(damaged(shape))[0], [])
     assert machine.fault is None
     assert out
     assert machine.ended

@@ -32,7 +32,7 @@ from tests.laws.scripts import REPLIES, Said, orderly_scripts, scripts
 from tests.laws.test_law_same_reply import nameless
 from translators.chat.grammar import ChatCheck
 from translators.errors import ProxyError
-from translators.ir import Event, Failed, Opened, Shape
+from translators.ir import Closed, Event, Failed, Opened, Shape
 from translators.responses.grammar import ResponsesCheck
 
 Json = dict[str, Any]
@@ -66,7 +66,7 @@ def test_streams_are_accepted(client: Shape, backend: Shape, data: st.DataObject
     out = translate(client, backend, [sse_bytes(objects(script, style), style.done)])
     reply = examined(client, out)
     assert reply is not None
-    assert violations(client, out) <= {"torn_arguments"}  # what a model writes is its own
+    assert violations(client, out) == set()
     if client == "chat":
         message = reply["choices"][0]["message"]
         called = [entry["function"]["arguments"] for entry in message.get("tool_calls") or []]
@@ -85,7 +85,7 @@ def test_streams_are_accepted(client: Shape, backend: Shape, data: st.DataObject
 def test_odd_streams_give_accepted_frames(client: Shape, backend: Shape, data: st.DataObject) -> None:
     out = translate(client, backend, [sse_bytes(data.draw(odd_objects(backend)))])
     examined(client, out)
-    assert violations(client, out) <= {"torn_arguments"}
+    assert violations(client, out) <= {"torn_arguments"}  # a piece that is not there leaves no trace
 
 
 @pytest.mark.parametrize(("client", "backend"), PAIRS)
@@ -115,4 +115,6 @@ def test_any_legal_events_give_accepted_frames(client: Shape, events: list[Event
     if client == "responses":
         assert isinstance(understood(client, out), Said)
     (check_completion if client == "chat" else check_response)(plain.body())
-    assert nameless(plain.body()) == nameless(streaming.body())
+    told_late = any(isinstance(event, Closed) and event.text is not None for event in events)
+    if client == "chat" or not told_late:  # what a Responses stream has said it keeps to
+        assert nameless(plain.body()) == nameless(streaming.body())

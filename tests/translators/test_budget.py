@@ -19,7 +19,7 @@ def chat(*contents: Any, **more: Any) -> dict[str, Any]:
 
 
 def check(body: dict[str, Any], **rules: Any) -> None:
-    check_context(body, len(orjson.dumps(body)), RequestRules(**rules))
+    check_context(orjson.dumps(body), RequestRules(**rules))
 
 
 @pytest.mark.parametrize(

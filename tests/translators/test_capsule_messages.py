@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.laws.profiles import row
 from tests.translators.chat_edits import profile
 from tests.translators.test_capsules import (
     CALL,
@@ -73,7 +74,7 @@ def test_without_a_key_nothing_is_sealed() -> None:
 
 
 def test_words_go_to_no_backend_that_keeps_signatures_only() -> None:
-    rules = profile(reasoning={"replay": "details", "scope": "all"})
+    rules = row("gemini-openai", "chat")
     message = {"role": "assistant", "content": "a", "reasoning_content": "w"}
     encoded = edit_request({"model": "m", "messages": [message, {"role": "user", "content": "b"}]}, rules)
     assert encoded.body["messages"][0] == {"role": "assistant", "content": "a"}

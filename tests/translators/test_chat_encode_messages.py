@@ -284,7 +284,7 @@ def test_items_of_other_shapes_are_left_out_and_reported() -> None:
         assert encoded.body["messages"] == [U]
         assert [(loss.pointer, loss.kind) for loss in encoded.losses] == [
             ("/input/0", "bookkeeping"),
-            ("/input/2", "bookkeeping"),
+            ("/input/2", "content"),
         ]
 
 

@@ -1,7 +1,8 @@
 """Every key of a profile has a reader: set alone, it changes what is sent or what is read.
 
 A key that changes nothing here fails, and so does one that no table names: a switch without a
-wire behind it is a promise nobody keeps.
+wire behind it is a promise nobody keeps. Those of doors, limits and retries are set over HTTP, in
+`tests/app/test_every_served_key.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import orjson
 import pytest
 
 from app.request import new_id
+from tests.app.test_every_served_key import LISTINGS, SERVED
 from tests.translators.chat_edits import profile
 from tests.translators.test_answer_rules import (
     LISTED,
@@ -56,6 +58,18 @@ def tools(*more: Json, **choice: Any) -> Json:
     return {"tools": [function(), *more], **choice}
 
 
+def asking(part: Json) -> Json:
+    return {"role": "user", "content": [part, {"type": "text", "text": "?"}]}
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+FILE = {"type": "file", "file": {"file_data": "data:application/pdf;base64,AAAA", "filename": "a.pdf"}}
+AUDIO = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+SEALED = [
+    USER,
+    {"role": "assistant", "content": None, "tool_calls": [{**call(), "seal": {"of": "s"}}]},
+    result(),
+]
 FORMAT = {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {}}}}
 NAMED = {"type": "function", "function": {"name": "f"}}
 THOUGHT = turn(reasoning_content="hm")
@@ -167,6 +181,14 @@ ON_CHAT: dict[str, Any] = {
         FIELD,
     ),
     "reasoning.placeholder": (" ", {"messages": turn()}, FIELD),
+    "reasoning.signature": ("tool_calls[].seal.of", {"messages": SEALED}, {"request": {"extra_keys": []}}),
+    "messages.media.image": ("describe", {"messages": [asking(IMAGE)]}),
+    "messages.media.file": ("describe", {"messages": [asking(FILE)]}),
+    "messages.media.audio": ("refuse", {"messages": [asking(AUDIO)]}),
+    "messages.media.tool_results": (
+        "keep",
+        {"messages": [*turn()[:2], {**result(), "content": [IMAGE]}]},
+    ),
 }
 """Key -> its value, a Chat body that meets it, and what else the profile must say."""
 
@@ -176,11 +198,20 @@ THINKING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content
 SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
 
 ON_RESPONSES: dict[str, Any] = {
+    "request.min_output_tokens": (16, {"input": "x", "max_output_tokens": 1}),
     "request.id_max_len": (8, {"input": [{**ITEM, "id": "fc_0123456789"}, OUTPUT]}),
     "messages.assistant_parts": ("input", {"input": [USER, SAID, USER]}),
     "messages.reasoning_items": (
         "drop",
         {"input": [USER, THINKING, SAID, USER]},
+        {"reasoning": {"scope": "all"}},
+    ),
+    "messages.system_channel": ("system-item", {"instructions": "s", "input": "x"}),
+    "reasoning.mode": ("off", {"input": [USER, THINKING, SAID, USER]}, {"reasoning": {"scope": "all"}}),
+    "reasoning.scope": ("all", {"input": [USER, THINKING, SAID, USER]}),
+    "reasoning.sweep": (
+        False,
+        {"store": False, "input": [USER, THINKING, USER]},
         {"reasoning": {"scope": "all"}},
     ),
     "tools.unknown": (
@@ -191,6 +222,10 @@ ON_RESPONSES: dict[str, Any] = {
 }
 
 TRANSLATED: dict[str, Any] = {
+    "messages.media.unsupported": (
+        "describe",
+        {"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]},
+    ),
     "request.drop_translated": (["metadata"], {"input": "x", "metadata": {"a": "b"}}),
     "request.max_tokens_key": ("max_completion_tokens", {"input": "x", "max_output_tokens": 9}),
 }
@@ -224,26 +259,6 @@ ERRORS: dict[str, Any] = {
     "errors.retry.codes": (["E42"], 400, {}),
 }
 
-WITH_THEIR_READERS = {
-    *("auth.kind", "auth.header", "auth.prefix", "wire.chat", "wire.responses", "wire.open_responses"),
-    *("wire.responses_first", "wire.responses_only", "wire.embeddings", "wire.models.path"),
-    *(
-        "wire.models.kind",
-        "request.max_body_bytes",
-        "tools.supported",
-        "request.learn_rejections",
-        "errors.retry.statuses",
-    ),
-    *("request.context_window", "request.chars_per_token"),
-    *("messages.media.image", "messages.media.file", "messages.media.audio", "messages.media.unsupported"),
-    *("messages.media.tool_results", "reasoning.mode", "reasoning.scope", "reasoning.sweep"),
-    *("reasoning.signature", "answer.sse.comments"),
-}
-"""Tested where they are read: doors, limits and retries of `app/` and `providers/`, replay, media."""
-
-NOT_USED = {"wire.websocket"}
-"""Known of a backend, and said so in `docs/quirks.md`: the gateway asks by HTTP."""
-
 
 def keys(section: Any, above: str = "") -> Iterator[str]:
     for field in dataclasses.fields(section):
@@ -274,7 +289,7 @@ def outcome(act: Any) -> Any:
 
 
 def test_every_key_is_named_here() -> None:
-    tables = (ON_CHAT, ON_RESPONSES, TRANSLATED, ANSWERS, ERRORS, WITH_THEIR_READERS, NOT_USED)
+    tables = (ON_CHAT, ON_RESPONSES, TRANSLATED, ANSWERS, ERRORS, SERVED, LISTINGS)
     named = [key for table in tables for key in table]
     assert sorted(named) == sorted(keys(Profile()))
 
@@ -299,7 +314,10 @@ def test_a_key_changes_a_responses_body(key: str, case: Any) -> None:
 @pytest.mark.parametrize(("key", "case"), TRANSLATED.items(), ids=TRANSLATED)
 def test_a_key_changes_a_translated_body(key: str, case: Any) -> None:
     call = ResponsesClient().decode_request({"model": "m", **case[1]}, new_id)
-    without, with_it = (ChatBackend().encode_request(call, rules).body for rules in both(key, case))
+    without, with_it = (
+        outcome(lambda rules=rules: ChatBackend().encode_request(call, rules).body)
+        for rules in both(key, case)
+    )
     assert without != with_it
 
 

@@ -60,7 +60,7 @@ def test_chat_refusals(body: dict[str, Any]) -> None:
 def test_what_is_not_refused() -> None:
     ResponsesClient().check({"input": "x", "background": False, "previous_response_id": None})
     ResponsesClient().check({"prompt": {"id": "p"}, "tools": None})
-    said = [{"type": "input_text", "text": 5}]
+    said = [{"type": "input_text", "text": "x", "of": 5}, {"type": "odd", "text": 5}]
     ResponsesClient().check(
         {"input": [{"role": "user", "content": said, "id": None}, {"type": "odd", "of": []}]}
     )

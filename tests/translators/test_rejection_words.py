@@ -127,6 +127,6 @@ def test_the_errors_param_names_what_the_words_do_not() -> None:
 @pytest.mark.parametrize("text", ["a" * 2000, "a." * 1000, "'a' " * 500, "unknown field " * 140, "x, " * 600])
 def test_long_words_cost_little(text: str) -> None:
     """An error's text is cut at 2,000 characters; none of them may hold up the event loop."""
-    began = time.perf_counter()
+    began = time.thread_time()
     read_words(text)
-    assert time.perf_counter() - began < 0.1
+    assert time.thread_time() - began < 0.1

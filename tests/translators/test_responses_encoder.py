@@ -6,22 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.translators.responses_golden import CASES, HEAD, Case
+from tests.translators.responses_golden import HEAD, ITEMS, Case
+from tests.translators.responses_golden_ends import ENDS
 from tests.translators.responses_oracle import check, events
 from tests.translators.responses_player import START, STOP, brief, call, encoder, play, text
 from translators.errors import ProxyError
-from translators.ir import (
-    Annotated,
-    Closed,
-    Delta,
-    Failed,
-    Finished,
-    Foreign,
-    Opaque,
-    Opened,
-    Started,
-    Usage,
-)
+from translators.ir import Annotated, Closed, Delta, Failed, Finished, Foreign, Opaque, Opened, Started, Usage
+
+CASES = [*ITEMS, *ENDS]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

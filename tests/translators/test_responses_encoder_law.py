@@ -32,6 +32,7 @@ class Log:
         self.draw, self.grammar = draw, Grammar()
         self.events: list[Event] = []
         self.open: list[int] = []
+        self.said: dict[int, str] = {}
         self.count = 0
 
     def put(self, event: Event) -> bool:
@@ -55,14 +56,19 @@ class Log:
         self.count += self.put(Foreign(self.count, Opaque("responses", raw)))
 
     def delta(self) -> None:
-        self.put(Delta(self.one(), self.draw(st.sampled_from(("", "1", "2", "é\n")))))
+        index, text = self.one(), self.draw(st.sampled_from(("", "1", "2", "é\n")))
+        if self.put(Delta(index, text)):
+            self.said[index] = self.said.get(index, "") + text
 
     def note(self) -> None:
         self.put(Annotated(self.one(), {"type": "file_path", "file_id": "f"}))
 
     def closed(self) -> None:
+        """A last word that says more. One that says something else makes a stream and a body differ."""
         index = self.one()
-        if self.put(Closed(index, text=self.draw(st.sampled_from((None, None, "1", "12"))))):
+        more = self.draw(st.sampled_from((None, None, "1", "12")))
+        text = None if more is None else self.said.get(index, "") + more
+        if self.put(Closed(index, text=text)):
             self.open.remove(index)
 
     def one(self) -> int:

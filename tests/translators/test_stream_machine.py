@@ -20,7 +20,7 @@ END = {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {}, "finish_reason"
 def test_frames_that_are_no_objects_are_counted_and_skipped(payload: bytes) -> None:
     machine = translator("chat", "chat")
     out = machine.feed(sse_bytes([HI], done=False) + b"data: " + payload + b"\n\n" + sse_bytes([END]))
-    assert machine.bad_frames == 1
+    assert machine.violations == {"not_json": 1}
     assert machine.error is None
     assert b'"content":"hi"' in out
 

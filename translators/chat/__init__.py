@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
-from ..dialect import Encoded, ReplyContext, StreamDecoder, StreamEncoder
-from ..errors import bad_request
-from ..ir import Call, Event, Json, Shape
-from ..profile import Profile
-from ..request_rules import check_cache_options
+from ..framing import SseFramer
+from ..ir import Shape
+from .check import check_request
 from .decode import decode_request
 from .decoder import ChatDecoder
 from .edit import edit_request, passes
@@ -21,35 +17,19 @@ class ChatClient:
     """Chat Completions as a client's shape."""
 
     name: Shape = "chat"
-
-    def decode_request(self, body: Json, new_id: Callable[[str], str]) -> Call:
-        return decode_request(body, new_id)
-
-    def check(self, body: Json) -> None:
-        if not body.get("messages"):
-            raise bad_request("`messages` is required: a list with at least one message.", "messages")
-        check_cache_options(body)
-
-    def encoder(self, call: Call, context: ReplyContext) -> StreamEncoder:
-        return ChatEncoder(call, context)
+    decode_request = staticmethod(decode_request)
+    check = staticmethod(check_request)
+    encoder = ChatEncoder
 
 
 class ChatBackend:
     """Chat Completions as a backend's shape."""
 
     name: Shape = "chat"
-
-    def encode_request(self, call: Call, profile: Profile) -> Encoded:
-        return encode_request(call, profile)
-
-    def edit_request(self, body: Json, profile: Profile) -> Encoded:
-        return edit_request(body, profile)
-
-    def passes(self, body: Json, profile: Profile) -> bool:
-        return passes(body, profile)
-
-    def decoder(self, profile: Profile) -> StreamDecoder:
-        return ChatDecoder(profile)
-
-    def decode_reply(self, body: Json, profile: Profile) -> Iterator[Event]:
-        return decode_reply(body, profile)
+    lines = False
+    framer = SseFramer
+    encode_request = staticmethod(encode_request)
+    edit_request = staticmethod(edit_request)
+    passes = staticmethod(passes)
+    decoder = ChatDecoder
+    decode_reply = staticmethod(decode_reply)

@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import bad_request, param_at
 from ..ir import Call, Json
 from ..params import BY_NAME, known_keys, read_params
-from ..request_rules import check_cache_options
+from .check import RULES, check_request
 from .decode_messages import decode_messages
 from .decode_tools import check_offered, decode_choice, decode_tools
 
@@ -31,6 +31,8 @@ _READ = frozenset(
 
 _LIMITS = ("max_output_tokens", "max_completion_tokens", "max_tokens")
 """Names of the one limit on tokens, in order of what they mean where several are said."""
+_NO_LIMIT = -1
+"""llama.cpp and LM Studio: as many tokens as the model likes, which no limit says everywhere."""
 
 
 def decode_request(body: Json, new_id: Callable[[str], str]) -> Call:
@@ -38,7 +40,7 @@ def decode_request(body: Json, new_id: Callable[[str], str]) -> Call:
     model = body.get("model")
     if not isinstance(model, str) or not model:
         raise bad_request("`model` is required and must be a string.", "model")
-    check_cache_options(body)
+    check_request(body)
     tools = decode_tools(body)
     choice = decode_choice(body)
     check_offered(choice, tools)
@@ -46,13 +48,13 @@ def decode_request(body: Json, new_id: Callable[[str], str]) -> Call:
     return Call(
         shape="chat",
         model=model,
-        items=decode_messages(body.get("messages"), new_id),
+        items=decode_messages(body["messages"], new_id),
         tools=tools,
         tool_choice=choice,
         params=_params(body, places),
         extra=_extra(body),
-        stream=_flag(body, "stream", "stream"),
-        include_usage=_include_usage(body),
+        stream=bool(body.get("stream")),
+        include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
         places=places,
     )
 
@@ -61,6 +63,8 @@ def _params(body: Json, places: Mapping[str, str]) -> Json:
     found = read_params(body, "chat")
     if "max_tokens" in places:
         found["max_tokens"] = body[places["max_tokens"].removeprefix("/")]
+    if found.get("max_tokens") == _NO_LIMIT:
+        del found["max_tokens"]
     effort = _object_effort(body)
     if effort is not None:
         found["effort"] = effort
@@ -107,98 +111,20 @@ def _extra(body: Json) -> Json:
     return extra
 
 
-def _format(raw: Any) -> Json:
+def _format(raw: Json) -> Json:
     """`response_format` in the neutral form, which is the Responses one: `{type, name, schema, ...}`."""
-    if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
-        raise bad_request("`response_format` must be an object with a `type`.", "response_format")
     if raw["type"] != "json_schema":
         return raw
     nested = raw.get("json_schema", raw)
-    if not isinstance(nested, dict):
-        raise bad_request("`response_format.json_schema` must be an object.", "response_format.json_schema")
-    if not isinstance(nested.get("name"), str) or not nested["name"]:
+    if not nested.get("name"):
         raise bad_request(
             "`response_format.json_schema.name` is required.", "response_format.json_schema.name"
         )
-    if not isinstance(nested.get("schema", {}), dict):
-        param = "response_format.json_schema.schema"
-        raise bad_request(f"`{param}` must be a JSON Schema object.", param)
     return {"type": "json_schema", **{key: value for key, value in nested.items() if key != "type"}}
 
 
-def _include_usage(body: Json) -> bool:
-    options = body.get("stream_options")
-    if options is None:
-        return False
-    if not isinstance(options, dict):
-        raise bad_request("`stream_options` must be an object.", "stream_options")
-    return _flag(options, "include_usage", "stream_options.include_usage")
-
-
-def _flag(holder: Json, key: str, param: str) -> bool:
-    value = holder.get(key)
-    if value is not None and not isinstance(value, bool):
-        raise bad_request(f"`{param}` must be true or false.", param)
-    return bool(value)
-
-
-# --- types of parameters ---------------------------------------------------------------
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_integer(value: Any) -> bool:
-    return _is_number(value) and value % 1 == 0
-
-
-def _is_count(value: Any) -> bool:
-    return _is_integer(value) and value >= 1
-
-
-def _within(low: int, high: int) -> Callable[[Any], bool]:
-    return lambda value: _is_number(value) and low <= value <= high
-
-
-def _is_stop(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(s, str) for s in value))
-
-
-_TYPES: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
-    ("a number between 0 and 2", _within(0, 2), ("temperature",)),
-    ("a number between 0 and 1", _within(0, 1), ("top_p",)),
-    ("a number between -2 and 2", _within(-2, 2), ("presence_penalty", "frequency_penalty")),
-    ("an integer", _is_integer, ("seed",)),
-    ("an integer of at least 1", _is_count, ("max_tokens", "n")),
-    ("an integer of at least 0", lambda value: _is_integer(value) and value >= 0, ("top_logprobs",)),
-    ("true or false", lambda value: isinstance(value, bool), ("logprobs", "parallel_tool_calls", "store")),
-    (
-        "a string",
-        lambda value: isinstance(value, str),
-        (
-            *("effort", "verbosity", "user", "safety_identifier", "service_tier"),
-            *("prompt_cache_key", "prompt_cache_retention"),
-        ),
-    ),
-    (
-        "an object",
-        lambda value: isinstance(value, dict),
-        (
-            *("logit_bias", "metadata", "prompt_cache_options", "moderation"),
-            *("prediction", "audio", "web_search_options"),
-        ),
-    ),
-    ("a list", lambda value: isinstance(value, list), ("modalities",)),
-    ("a string or a list of strings", _is_stop, ("stop",)),
-)
-_TYPE_OF = {name: (words, test) for words, test, names in _TYPES for name in names}
-
-
 def _check(name: str, value: Any, at: str) -> None:
-    """`at`: the parameter's pointer in the body, which a wrong type is told by."""
-    if name not in _TYPE_OF:
-        return
-    words, test = _TYPE_OF[name]
-    if not test(value):
-        raise bad_request(f"`{param_at(at)}` must be {words}.", param_at(at))
+    """`at`: the parameter's pointer in the body, which a value out of range is told by."""
+    rule = RULES.get(name)
+    if rule is not None and not rule.fits(value):
+        raise bad_request(f"`{param_at(at)}` must be {rule.words}.", param_at(at))

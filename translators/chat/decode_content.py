@@ -15,14 +15,13 @@ from ..ir import Audio, File, Image, Json, Opaque, Part, Refusal, Text
 
 
 def decode_content(content: Any, at: str) -> tuple[Part, ...]:
-    """Parts of a message's `content`; none for null, absent and empty. `at` points to the content."""
-    if content is None or content == "":
-        return ()
+    """Parts of a message's `content`: a string or a list, as `check` has seen; none for null and empty.
+
+    `at` points to the content.
+    """
     if isinstance(content, str):
-        return (Text(content),)
-    if isinstance(content, list):
-        return tuple(decode_part(raw, f"{at}/{i}") for i, raw in enumerate(content))
-    raise bad_request(f"`{param_at(at)}` must be a string, a list of parts, or null.", param_at(at))
+        return (Text(content),) if content else ()
+    return tuple(decode_part(raw, f"{at}/{i}") for i, raw in enumerate(content or ()))
 
 
 def decode_part(raw: Any, at: str) -> Part:

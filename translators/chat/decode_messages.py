@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from ..capsule import FORMAT, RESPONSES_FORMAT
+from ..capsule import FORMAT, RESPONSES_FORMAT, is_capsule
 from ..errors import bad_request, param_at
 from ..ir import Item, Json, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolKind, ToolResult
 from .annotations import from_chat
@@ -31,10 +31,11 @@ _ASSISTANT_KEYS = frozenset(
 )
 
 
-def decode_messages(messages: Any, new_id: Callable[[str], str]) -> tuple[Item, ...]:
-    """Items of the conversation; raises `ProxyError` naming the message that cannot be read."""
-    if not isinstance(messages, list) or not messages:
-        raise bad_request("`messages` is required and must be a list of at least one message.", "messages")
+ROLES = "developer, system, user, assistant, tool or function"
+
+
+def decode_messages(messages: list[Json], new_id: Callable[[str], str]) -> tuple[Item, ...]:
+    """Items of the conversation, which `check` has seen; raises `ProxyError` for what has no neutral form."""
     reader = _Reader(new_id)
     return tuple(item for i, raw in enumerate(messages) for item in reader.read(raw, f"/messages/{i}"))
 
@@ -50,10 +51,8 @@ class _Reader:
         self._nameless: list[str] = []
         """The ids minted for calls without one, until a result without one comes."""
 
-    def read(self, raw: Any, at: str) -> list[Item]:
-        if not isinstance(raw, dict):
-            raise bad_request(f"`{param_at(at)}` must be an object.", param_at(at))
-        match raw.get("role"):
+    def read(self, raw: Json, at: str) -> list[Item]:
+        match raw["role"]:
             case "system" | "developer" | "user":
                 return [_plain(raw, at)]
             case "assistant":
@@ -62,8 +61,7 @@ class _Reader:
                 return [self._result(raw, at)]
             case _:
                 param = param_at(f"{at}/role")
-                words = "developer, system, user, assistant, tool or function"
-                raise bad_request(f"`{param}` must be {words}.", param)
+                raise bad_request(f"`{param}` must be {ROLES}.", param)
 
     def _assistant(self, raw: Json, at: str) -> list[Item]:
         thoughts, content = _take_thoughts(raw, at)
@@ -75,8 +73,6 @@ class _Reader:
 
     def _calls(self, raw: Json, at: str) -> list[ToolCall]:
         listed = raw.get("tool_calls") or []
-        if not isinstance(listed, list):
-            raise bad_request(f"`{param_at(at)}.tool_calls` must be a list.", f"{param_at(at)}.tool_calls")
         calls = [self._call(entry, f"{at}/tool_calls/{i}") for i, entry in enumerate(listed)]
         if raw.get("function_call") is not None:
             call = self._call(
@@ -86,16 +82,8 @@ class _Reader:
             calls.append(call)
         return calls
 
-    def _call(self, raw: Any, at: str) -> ToolCall:
-        param = param_at(at)
-        if not isinstance(raw, dict):
-            raise bad_request(f"`{param}` must be an object.", param)
-        kind: ToolKind = "custom" if raw.get("type") == "custom" or "custom" in raw else "function"
-        spec = raw.get(kind, raw)
-        name = spec.get("name") if isinstance(spec, dict) else None
-        if not isinstance(name, str) or not name:
-            inner = "name" if at.endswith("/function_call") else f"{kind}.name"
-            raise bad_request(f"`{param}.{inner}` is required.", f"{param}.{inner}")
+    def _call(self, raw: Json, at: str) -> ToolCall:
+        kind, spec = read_call(raw, at)
         call_id = raw.get("id")
         if not (isinstance(call_id, str) and call_id):
             call_id = self._new_id("call_")
@@ -104,7 +92,7 @@ class _Reader:
         known = ("id", "type", "index", kind, *(("name", "arguments", "input") if spec is raw else ()))
         return ToolCall(
             call_id=call_id,
-            name=name,
+            name=spec["name"],
             arguments=_arguments(spec.get("input" if kind == "custom" else "arguments")),
             kind=kind,
             at=at,
@@ -127,6 +115,19 @@ class _Reader:
             at=at,
             extra=_rest(raw, ("role", "content", "name", "tool_call_id")),
         )
+
+
+def read_call(raw: Any, at: str) -> tuple[ToolKind, Json]:
+    """The kind of a call and where its name is; raises 400 (`ProxyError`) for what is no call."""
+    param = param_at(at)
+    if not isinstance(raw, dict):
+        raise bad_request(f"`{param}` must be an object.", param)
+    kind: ToolKind = "custom" if raw.get("type") == "custom" or "custom" in raw else "function"
+    spec = raw.get(kind, raw)
+    if not isinstance(spec, dict) or not isinstance(spec.get("name"), str) or not spec["name"]:
+        inner = "name" if at.endswith("/function_call") else f"{kind}.name"
+        raise bad_request(f"`{param}.{inner}` is required.", f"{param}.{inner}")
+    return kind, spec
 
 
 def _plain(raw: Json, at: str) -> Message:
@@ -165,18 +166,23 @@ def _cited(parts: tuple[Part, ...], annotations: Any) -> tuple[Part, ...]:
 def _take_thoughts(raw: Json, at: str) -> tuple[list[Reasoning], Any]:
     """The reasoning of an assistant message, and its content without reasoning parts.
 
-    Vendors differ in the field's name; the same text under two names is one thought.
+    Vendors differ in the field's name; the same text under two names is one thought, different ones are two
+    that know where they belong.
     """
     thoughts, content = _part_thoughts(raw.get("content"), f"{at}/content")
     texts: dict[str, str] = {}
     for key in ("reasoning_content", "reasoning", "reasoning_text"):
         text = raw.get(key)
         if isinstance(text, str) and text.strip():
-            texts.setdefault(text, f"{at}/{key}")
+            texts.setdefault(text, key)
     details = raw.get("reasoning_details")
     kept = [entry for entry in details if not _is_ours(entry)] if isinstance(details, list) else []
     extra = {"reasoning_details": kept} if kept else {}
-    fields = [Reasoning(summary=(text,), at=place) for text, place in texts.items()]
+    several = len(texts) > 1
+    fields = [
+        Reasoning(summary=(text,), at=f"{at}/{key}", native={"field": key} if several else {})
+        for text, key in texts.items()
+    ]
     if extra:
         first = fields[0] if fields else Reasoning(at=f"{at}/reasoning_details")
         fields = [replace(first, extra=extra), *fields[1:]]
@@ -194,8 +200,10 @@ def _sealed_thoughts(details: Any, at: str) -> Iterator[Reasoning]:
 
 
 def _is_ours(entry: Any) -> bool:
-    ours = isinstance(entry, dict) and entry.get("format") in (FORMAT, RESPONSES_FORMAT)
-    return ours and isinstance(entry.get("data"), str) and bool(entry["data"])
+    """Also a capsule whose `format` a client has not kept."""
+    data = entry.get("data") if isinstance(entry, dict) else None
+    ours = bool(data) and isinstance(data, str) and entry.get("format") in (FORMAT, RESPONSES_FORMAT)
+    return ours or is_capsule(data)
 
 
 def _part_thoughts(content: Any, at: str) -> tuple[list[Reasoning], Any]:

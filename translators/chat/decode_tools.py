@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ..errors import ProxyError, bad_request
 from ..ir import AnyTool, Json, Opaque, Tool, ToolChoice, ToolRef
 
-_MODES: dict[str, Literal["auto", "none", "required"]] = {
+MODES: dict[str, Literal["auto", "none", "required"]] = {
     "auto": "auto",
     "none": "none",
     "required": "required",
@@ -23,36 +23,32 @@ _MODES: dict[str, Literal["auto", "none", "required"]] = {
 
 
 def decode_tools(body: Json) -> tuple[AnyTool, ...]:
-    """The tools of `tools`, then those of `functions`; raises `ProxyError` naming the bad one."""
-    tools = [_tool(raw, i) for i, raw in enumerate(_list(body, "tools"))]
+    """The tools of `tools`, then those of `functions`: lists, as `check` has seen."""
+    tools = [read_tool(raw, i) for i, raw in enumerate(body.get("tools") or ())]
     old = [
-        _function(raw, f"functions[{i}]", f"/functions/{i}") for i, raw in enumerate(_list(body, "functions"))
+        read_function(raw, f"functions[{i}]", f"/functions/{i}")
+        for i, raw in enumerate(body.get("functions") or ())
     ]
     return (*tools, *old)
 
 
-def _list(body: Json, key: str) -> list[Any]:
-    value = body.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise bad_request(f"`{key}` must be a list.", key)
-    return value
-
-
-def _tool(raw: Any, i: int) -> AnyTool:
+def read_tool(raw: Any, i: int) -> AnyTool:
+    """The tool at place `i`; raises 400 (`ProxyError`) for what is none."""
     if not isinstance(raw, dict):
         raise bad_request(f"`tools[{i}]` must be an object.", f"tools[{i}]")
     kind = raw.get("type") or "function"
+    if not isinstance(kind, str):
+        raise bad_request(f"`tools[{i}].type` must be a string.", f"tools[{i}].type")
     if kind not in ("function", "custom"):
         return Opaque("chat", raw, f"/tools/{i}")
     spec = raw.get(kind, raw)
     extra = {key: value for key, value in raw.items() if key not in ("type", kind)} if spec is not raw else {}
-    read = _function if kind == "function" else _custom
+    read = read_function if kind == "function" else _custom
     return read(spec, f"tools[{i}].{kind}", f"/tools/{i}", extra)
 
 
-def _function(raw: Any, param: str, at: str, extra: Json | None = None) -> Tool:
+def read_function(raw: Any, param: str, at: str, extra: Json | None = None) -> Tool:
+    """A function's own object; raises 400 (`ProxyError`) for what is none."""
     name = _name(raw, param)
     schema = raw.get("parameters")
     if schema is not None and not isinstance(schema, dict):
@@ -136,15 +132,15 @@ def _choice(raw: Any) -> ToolChoice:
     kind = raw.get("type")
     if kind == "allowed_tools":
         return _allowed(raw)
-    if isinstance(kind, str) and kind in _MODES and "function" not in raw:
-        return ToolChoice(_MODES[kind])  # Anthropic's {"type": "auto"}
+    if isinstance(kind, str) and kind in MODES and "function" not in raw:
+        return ToolChoice(MODES[kind])  # Anthropic's {"type": "auto"}
     return _named(_ref(raw, "tool_choice"))
 
 
 def _mode(raw: Any, param: str) -> ToolChoice:
-    if not isinstance(raw, str) or raw not in _MODES:
+    if not isinstance(raw, str) or raw not in MODES:
         raise bad_request(f"`{param}` must be none, auto, required, or an object naming a tool.", param)
-    return ToolChoice(_MODES[raw])
+    return ToolChoice(MODES[raw])
 
 
 def _named(ref: ToolRef) -> ToolChoice:

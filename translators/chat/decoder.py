@@ -34,8 +34,18 @@ from ..thinking import ThinkSplitter
 from ..timestamps import whole_seconds
 from ..toolcalls import Piece, ToolCallAssembler
 from ..usage import read_chat_usage
-from .finish import cut_short, failure_in, nameless_call, read_finish, settle_finish, stopped_by_failure
+from .chunk import call_entries, first_choice, place_of, plain_text
+from .finish import (
+    cut_short,
+    failure_in,
+    lost_piece,
+    nameless_call,
+    read_finish,
+    settle_finish,
+    stopped_by_failure,
+)
 from .parts import Fragment, content_logprobs, read_annotations, read_content, read_thought
+from .thoughts import ThoughtFields
 
 _MESSAGE = ("text", "refusal")
 _SIGNATURES = ("extra_content", "thoughtSignature", "thought_signature")
@@ -54,14 +64,18 @@ class ChatDecoder:
         self._calls = ToolCallAssembler(profile.answer.tool_delta)
         self._call_indices: list[int] = []
         self._out: list[Event] = []
-        self._started = self._ended = self._in_messages = False
+        self._started = self._ended = self._in_messages = self._lost = False
         self._next = 0
+        self._place: int | None = None
+        """Index of the one choice that is read, once there is one."""
         self._kind: ItemKind | None = None
         self._last: ItemKind | None = None
         self._index = -1
         self._plain = -1
         """Index of the open text piece while text needs no look at all, else -1."""
         self._sealed: str | None = None
+        self._said: ThoughtFields | None = None
+        """The open thought, as fields of its own tell it."""
         signature = profile.reasoning.signature or ""
         self._wants_parts = profile.reasoning.replay == "parts" or signature.startswith("content")
         self._wants_details = profile.reasoning.replay == "details"
@@ -81,10 +95,16 @@ class ChatDecoder:
         return self._finish is not None and not self._ended
 
     def feed(self, obj: Json) -> Iterator[Event]:
-        if self._plain >= 0 and (text := _plain_text(obj)):
+        if self._plain >= 0 and (text := plain_text(obj)):
             return iter((Delta(self._plain, text),))
         if not self._ended:
             self._read(obj)
+        return self._events()
+
+    def lost(self) -> Iterator[Event]:
+        self._lost = True
+        if self._calls.calls and self._finish is None and not self._ended:
+            self._fail(lost_piece())
         return self._events()
 
     def done(self) -> Iterator[Event]:
@@ -99,6 +119,7 @@ class ChatDecoder:
 
     def _events(self) -> Iterator[Event]:
         plain = self._kind == "text" and self._splitter is None and not self._logprobs and not self._ended
+        plain = plain and not self._place  # `plain_text` reads choice 0
         self._plain = self._index if plain else -1
         out, self._out = self._out, []
         return iter(out)
@@ -106,7 +127,9 @@ class ChatDecoder:
     # --- one chunk ---------------------------------------------------------------------
 
     def _read(self, obj: Json) -> None:
-        choice = first_choice(obj.get("choices"))
+        choice = first_choice(obj.get("choices"), self._place)
+        if choice is not None and self._place is None:
+            self._place = place_of(choice)
         if not self._started and (choice is not None or obj.get("id")):
             self._start(obj)
         error = failure_in(obj, choice, self._answer.content)
@@ -196,7 +219,13 @@ class ChatDecoder:
         self._leave_text()
         if self._sealed and thought.sealed != self._sealed:
             self._shut()
-        self._say("summary", thought.text)
+        text = thought.text
+        if thought.said:
+            self._said = self._said or ThoughtFields()
+            text = self._said.feed(thought.said)
+            if not (text or thought.sealed or thought.details):
+                return
+        self._say("summary", text)
         self._sealed = thought.sealed or self._sealed
         if thought.part is not None and self._wants_parts:
             self._parts.append(thought.part)
@@ -257,10 +286,25 @@ class ChatDecoder:
         # A part that nobody signed is words and nothing else: they are in the summary.
         parts = self._parts if self._sealed else []
         native = native_of(parts, self._details) if parts or self._details else None
+        said = self._said if self._kind == "summary" else None
+        others = said.others() if said is not None else ()
+        if said is not None and said.live and others:
+            native = {**(native or {}), "field": said.live}
         self._out.append(Closed(self._index, sealed=self._sealed, cut=cut, native=native))
         self._kind, self._sealed = None, None
         if self._parts or self._details:
             self._parts, self._details = [], []
+        if said is not None:
+            self._said = None
+            for name, text in others:
+                self._add_thought(name, text, cut)
+
+    def _add_thought(self, field: str, text: str, cut: bool) -> None:
+        """A whole thought, of another field than the one told live."""
+        index = self._number()
+        self._out.append(Opened(index, "summary", native={"field": field}))
+        self._out.append(Delta(index, text))
+        self._out.append(Closed(index, cut=cut))
 
     def _cite(self, annotations: tuple[Json, ...]) -> None:
         """Citations belong to the open text; told early, to the next one."""
@@ -309,7 +353,7 @@ class ChatDecoder:
         self._put(self._calls.settle())
         if self._calls.nameless():
             self._fail(nameless_call())
-        elif self._finish is None and any(not call.parsable for call in self._calls.calls):
+        elif (self._finish is None or self._lost) and any(not call.parsable for call in self._calls.calls):
             self._fail(cut_short("tool call"))
         else:
             self._finish_off(
@@ -339,49 +383,6 @@ class ChatDecoder:
         self._leave_text()
         self._out.append(Failed(error, self._usage))
         self._ended = True
-
-
-def _plain_text(obj: Json) -> str | None:
-    """The text of a chunk that holds a text delta and nothing else."""
-    choices = obj.get("choices")
-    if type(choices) is not list or len(choices) != 1 or obj.get("usage") or "error" in obj:
-        return None
-    choice = choices[0]
-    if (
-        type(choice) is not dict
-        or choice.get("finish_reason")
-        or choice.get("logprobs")
-        or choice.get("index")
-    ):
-        return None
-    delta = choice.get("delta")
-    if type(delta) is not dict or len(delta) != 1 or "error" in choice or "usage" in choice:
-        return None
-    text = delta.get("content")
-    return text if type(text) is str else None
-
-
-def first_choice(choices: Any) -> Json | None:
-    """Choice 0; further ones (n > 1) have no place in the neutral model."""
-    if isinstance(choices, dict):
-        choices = [choices]
-    if not isinstance(choices, list):
-        return None
-    return next((each for each in choices if isinstance(each, dict) and _is_first(each.get("index"))), None)
-
-
-def _is_first(index: Any) -> bool:
-    return type(index) is not int or index == 0
-
-
-def call_entries(delta: Json) -> list[Any] | None:
-    entries = delta.get("tool_calls")
-    if isinstance(entries, list):
-        return entries
-    if isinstance(entries, dict):
-        return [entries]
-    legacy = delta.get("function_call")
-    return [{"index": 0, "type": "function", "function": legacy}] if isinstance(legacy, dict) else None
 
 
 def _string(value: Any) -> str:

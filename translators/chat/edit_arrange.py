@@ -23,19 +23,26 @@ def arrange(draft: Draft, places: Places) -> None:
     """
     messages: list[Json] = draft.body["messages"]
     rules = draft.profile.messages
-    if not draft.profile.answer.exact or rules.split_parallel_tool_results:
+    calls = any(map(_bears_ids, messages))  # without any, there is nothing to repair, name or split
+    if calls and (not draft.profile.answer.exact or rules.split_parallel_tool_results):
         messages, repairs = repair_history(messages, rules.media.tool_results != "keep")
         draft.repairs += repairs
     if rules.system != "many":
         messages = one_system(messages, hoist=rules.system == "hoist_all")
     if rules.trailing_assistant == "drop":
         messages = _without_prefill(draft, messages, places)
-    messages = _short_ids(draft, messages)
-    if rules.tool_name:
+    if calls:
+        messages = _short_ids(draft, messages)
+    if calls and rules.tool_name:
         messages = _named_results(messages)
-    if rules.split_parallel_tool_results:
+    if calls and rules.split_parallel_tool_results:
         messages = list(_split(draft, messages))
     draft.keep("messages", messages)
+
+
+def _bears_ids(message: Json) -> bool:
+    """Whether it makes calls, or gives a result."""
+    return "tool_calls" in message or "tool_call_id" in message or message.get("role") == "tool"
 
 
 # --- system messages -------------------------------------------------------------------
@@ -51,8 +58,10 @@ def one_system(messages: list[Json], hoist: bool) -> list[Json]:
         lead = [message for message in messages if message.get("role") in _SYSTEM]
         rest = [message for message in messages if message.get("role") not in _SYSTEM]
     else:
-        roles = {messages[0].get("role") if messages else None}.intersection(_SYSTEM)
-        lead = list(takewhile(lambda message: message.get("role") in roles, messages))
+        role = messages[0].get("role") if messages else None
+        if role not in _SYSTEM:
+            return messages
+        lead = list(takewhile(lambda message: message.get("role") == role, messages))
         rest = messages[len(lead) :]
     if not lead or (len(lead) == 1 and messages[0] is lead[0]):
         return messages

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import is_
+
 from ..dialect import Loss, LossKind, Repair
 from ..errors import bad_request
 from ..ir import Json
@@ -63,5 +65,5 @@ class Draft:
     def keep(self, key: str, entries: list[Json]) -> None:
         """Set a list, unless it holds the same objects as the one that is there."""
         old = self.body[key]
-        if len(old) != len(entries) or any(a is not b for a, b in zip(old, entries, strict=True)):
+        if len(old) != len(entries) or not all(map(is_, old, entries)):
             self.body[key] = entries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from ..errors import bad_request
@@ -32,12 +32,34 @@ def edit_each(draft: Draft) -> Places:
     messages = draft.body["messages"]
     if draft.profile.messages.remote_images == "reject":
         refuse_remote_images(draft.body)
-    edited = [(i, _message(draft, message, i)) for i, message in enumerate(messages)]
-    kept = [(i, message) for i, message in edited if not _is_dropped(draft, message, i)]
+    edited = [
+        (i, message if _is_plain(message) else _message(draft, message, i))
+        for i, message in enumerate(messages)
+    ]
+    kept = [(i, message) for i, message in edited if _is_plain(message) or not _is_dropped(draft, message, i)]
     if not kept:  # an empty list is refused everywhere
         kept = [(i, message) for i, message in edited if message.get("role") != "reasoning"][-1:]
     draft.keep("messages", [message for _, message in kept])
     return kept
+
+
+_PLAIN: Mapping[str, frozenset[str]] = {
+    "user": frozenset({"role", "content"}),
+    "system": frozenset({"role", "content"}),
+    "tool": frozenset({"role", "content", "tool_call_id"}),
+}
+"""Roles and their keys, in which no profile has anything to edit while `content` is words."""
+
+
+def _is_plain(message: Any) -> bool:
+    """Whether it is one of those: most of a history is, and the rules below would give it back as it is."""
+    role = message.get("role") if type(message) is dict else None
+    if type(role) is not str or message.keys() != _PLAIN.get(role):
+        return False
+    content = message["content"]
+    if type(content) is not str or not content or content.isspace():
+        return False
+    return role != "tool" or message["tool_call_id"] is not None
 
 
 def _message(draft: Draft, message: Any, at: int) -> Json:
@@ -120,8 +142,10 @@ def _known_keys(draft: Draft, message: Json) -> tuple[str, ...]:
     known = MESSAGE_KEYS.get(message["role"], ("role", "content"))
     if message["role"] == "tool" and profile.messages.tool_name:
         return (*known, "name")
-    if message["role"] == "assistant" and profile.reasoning.replay in ("field", "details"):
-        return (*known, profile.reasoning.replay_field)
+    replay = profile.reasoning.replay
+    if message["role"] == "assistant" and replay in ("field", "details"):
+        fields = profile.reasoning.fields if replay == "field" else ()
+        return (*known, profile.reasoning.replay_field, *fields)
     return known
 
 

@@ -10,7 +10,7 @@ Losses and errors point into the client's body, whatever its shape.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..dialect import Encoded, Loss
@@ -23,6 +23,9 @@ from .edit_draft import PARAM_OF
 from .encode_messages import Conversation
 from .history import repair_history
 
+_MAX_NAMED = 3
+"""Losses named where nothing is left; more say nothing more."""
+
 
 def encode_request(call: Call, profile: Profile) -> Encoded:
     """The body for a Chat backend; `call` holds only tools that the profile takes.
@@ -32,6 +35,8 @@ def encode_request(call: Call, profile: Profile) -> Encoded:
     conversation = Conversation(call, profile)
     messages, repairs = repair_history(conversation.messages, profile.messages.media.tool_results != "keep")
     losses = conversation.losses
+    if not messages:
+        raise _nothing_left(call, losses)
     body: Json = {"model": call.model, "messages": messages}
     body |= _params(call, profile, losses)
     tools = _tools(call, losses)
@@ -50,6 +55,16 @@ def encode_request(call: Call, profile: Profile) -> Encoded:
         raise
     losses += places.losses(edited.losses)
     return Encoded(edited.body, losses, [*repairs, *edited.repairs])
+
+
+def _nothing_left(call: Call, losses: Sequence[Loss]) -> ProxyError:
+    """All that was said means nothing here; without a message there is nothing to answer."""
+    name = "messages" if call.shape == "chat" else "input"
+    reasons = "; ".join(f"{param_at(loss.pointer)}: {loss.reason}" for loss in losses[:_MAX_NAMED])
+    told = f" ({reasons})" if reasons else ""
+    return bad_request(
+        f"`{name}` holds nothing that this model's backend can answer{told}: send a message.", name
+    )
 
 
 # --- parameters ------------------------------------------------------------------------

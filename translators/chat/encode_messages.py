@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from ..dialect import Loss
+from ..dialect import Loss, LossKind
 from ..ir import AdditionalTools, Call, Item, Json, Message, Opaque, Reasoning, ToolCall, ToolResult
 from ..media import MediaPolicy
 from ..profile import Profile
+from ..quotes import MAX_QUOTE
+from ..turns import message_of
 from .content import joined
 from .edit_replay import NATIVE, NativeParts
 from .encode_parts import content_of
@@ -31,6 +33,12 @@ class Conversation:
         self._replays = profile.reasoning.replay != "never"
         self._takes_words = profile.reasoning.mode != "off" and profile.reasoning.scope != "none"
         self._takes_native = self._takes_words and profile.reasoning.mode != "summary-only"
+        self._left_out: LossKind = "bookkeeping" if self._takes_words else "policy"
+        self._whole: set[str] = set()
+        """Pointers of a Chat client's messages whose thought a capsule holds; words beside it repeat it."""
+        if self._own and self._takes_native:
+            thoughts = (item for item in call.items if isinstance(item, Reasoning) and item.native)
+            self._whole = {message_of(item.at) for item in thoughts if _before(item)}
         self._signed: list[tuple[int, Json]] = []
         """Messages before a capsule, and its calls: call id -> keys that the backend wants back."""
         self._thoughts: list[Reasoning] = []
@@ -107,13 +115,15 @@ class Conversation:
     # --- reasoning -----------------------------------------------------------------
 
     def _reasoning(self, item: Reasoning) -> None:
+        if self._whole and not item.native and message_of(item.at) in self._whole:
+            return
         if item.native and not self._takes_native:
-            item = replace(item, native={})
+            item = replace(item, native={key: item.native[key] for key in ("field",) if key in item.native})
         if item.native:
             self._native(item)
             if not (item.summary or item.content or _before(item)):
                 return
-        if not self._replays and not item.native:
+        if not self._replays and not item.native.keys() - {"field"}:
             self._lose(item, "this backend does not take the reasoning of earlier turns back")
         else:
             self._thoughts.append(item)
@@ -156,13 +166,14 @@ class Conversation:
         """The reasoning before this turn, in the form `edit_replay` reads."""
         for item in self._latest():
             words = "\n\n".join(item.content or item.summary)
+            field = item.native.get("field") or "reasoning_content"
             details = item.extra.get("reasoning_details") if self._own else None
             if item.native.get("parts"):
                 turn[NATIVE] = NativeParts([*turn.get(NATIVE, ()), *item.native["parts"]])
                 continue
             details = item.native.get("details") or details
             if words:
-                turn["reasoning_content"] = joined(turn.get("reasoning_content"), words)
+                turn[field] = joined(turn.get(field), words)
             if isinstance(details, list):
                 turn["reasoning_details"] = [*turn.get("reasoning_details", ()), *details]
             if not words and details is None:
@@ -172,26 +183,28 @@ class Conversation:
     def _latest(self) -> list[Reasoning]:
         """The thoughts before a turn, without those of a reply that was cut and asked for again.
 
-        One reply's uninterrupted thought is one item; of several in a row the last is what the turn was
-        said after, and a backend given a text that it never said refuses it (DeepSeek). Codex keeps the
-        thoughts of each try. What a capsule holds is whole, and a Chat message is one reply.
+        One reply's uninterrupted thought is one item, or one for each field that said something else; of
+        several in a row the last is what the turn was said after, and a backend given a text that it never
+        said refuses it (DeepSeek). Codex keeps the thoughts of each try. What a capsule holds is whole, and
+        a Chat message is one reply.
         """
         bare = [item for item in self._thoughts if not _before(item) and (item.content or item.summary)]
         if self._own or len(bare) < 2:
             return self._thoughts
-        earlier = {id(item) for item in bare[:-1]}
-        for item in bare[:-1]:
-            self._lose(item, "a later thought stands before the same answer")
-        return [item for item in self._thoughts if id(item) not in earlier]
+        earlier = bare[: len(bare) - _of_one_reply(bare)]
+        for item in earlier:
+            self._lose(item, "a later thought stands before the same answer", "policy")
+        left_out = {id(item) for item in earlier}
+        return [item for item in self._thoughts if id(item) not in left_out]
 
     def _forget_thoughts(self, reason: str) -> None:
         for item in self._thoughts:
             self._lose(item, reason)
         self._thoughts.clear()
 
-    def _lose(self, item: Reasoning, reason: str) -> None:
+    def _lose(self, item: Reasoning, reason: str, kind: LossKind | None = None) -> None:
         if item.summary or item.content or item.sealed or item.extra.get("reasoning_details"):
-            self.losses.append(Loss(item.at, reason, "bookkeeping"))
+            self.losses.append(Loss(item.at, reason, kind or self._left_out))
 
     # --- the rest ------------------------------------------------------------------
 
@@ -208,13 +221,26 @@ class Conversation:
         if self._own and item.shape == "chat":
             self._put(item.raw, item.at)
         else:
-            reason = f"an item of type {item.type} means nothing to this backend"
-            self.losses.append(Loss(item.at, reason, "bookkeeping"))
+            # What stands for an earlier conversation is lost with it: only its maker can read it.
+            kind: LossKind = "content" if item.type == "compaction" else "bookkeeping"
+            reason = f"an item of type {item.type[:MAX_QUOTE]} means nothing to this backend"
+            self.losses.append(Loss(item.at, reason, kind))
 
 
 def _before(item: Reasoning) -> bool:
     """Whether a capsule held something that stands before the answer."""
     return "parts" in item.native or "details" in item.native
+
+
+def _of_one_reply(thoughts: list[Reasoning]) -> int:
+    """How many at the end of `thoughts` are of one reply: more than one where each names another field."""
+    fields: set[str] = set()
+    for item in reversed(thoughts):
+        field = item.native.get("field")
+        if field is None or field in fields:
+            break
+        fields.add(field)
+    return len(fields) or 1
 
 
 def _call(item: ToolCall, own: bool) -> Json:

@@ -8,18 +8,19 @@ for the end: the SDK's accumulator takes a list whose entries have no index only
 Chat has one message and one place for each kind of text, so pieces of a kind are joined as
 they come; parts of one reasoning item are kept apart by a blank line, being paragraphs. A
 piece whose whole text turns out to differ from its deltas cannot be undone in a stream (what
-is missing at its end is sent); the body has it right.
+is missing at its end is sent; a call fails the reply); the body has it right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from ..capsule import FORMAT, RESPONSES_FORMAT, seal
-from ..dialect import ReplyContext
+from ..dialect import OTHER_ARGUMENTS, ReplyContext
 from ..errors import ProxyError
 from ..framing import sse
 from ..ir import (
@@ -32,6 +33,7 @@ from ..ir import (
     Failed,
     Finished,
     FinishReason,
+    Foreign,
     ItemKind,
     Json,
     Opened,
@@ -57,6 +59,8 @@ _PLACES: Mapping[ItemKind, Place] = {
     "reasoning": "reasoning_content",
     "summary": "reasoning_content",
 }
+
+_THOUGHTS: tuple[Place, ...] = ("reasoning_content", "reasoning")
 
 
 class ChatEncoder:
@@ -103,8 +107,8 @@ class ChatEncoder:
                 return self._finish(event)
             case Failed():
                 return self._fail(event)
-            case _:  # Foreign: Chat has no place for a hosted tool's call
-                return b""
+            case _:
+                return self._foreign(event)
 
     def start(self) -> bytes:
         return self._begin(Started())
@@ -155,15 +159,19 @@ class ChatEncoder:
             return self._open_call(event)
         parts = event.joins and event.kind in ("summary", "reasoning")
         lead = "\n\n" if parts and self._text("reasoning_content") else ""
-        piece = self._add(event.index, Piece(_PLACES[event.kind], lead, id=event.id))
+        # What a backend said under a second name beside its thought has the second name here, too.
+        place = "reasoning" if event.native else _PLACES[event.kind]
+        piece = self._add(event.index, Piece(place, lead, id=event.id))
         return self._chunk(piece.delta(lead)) if lead else b""
 
     def _open_call(self, event: Opened) -> bytes:
         known = self._calls()
         place: Place = "function_call" if self._old_style and not known else "tool_calls"
         number = sum(piece.place == place for piece in known)
-        piece = self._add(event.index, call_piece(event, number, place, self._context.new_id))
-        return self._chunk(piece.opening())
+        if any(piece.call and piece.call["id"] == event.call_id for piece in known):
+            event = replace(event, call_id="")  # it gets its own: a result could be taken for the other's
+        piece = call_piece(event, number, place, self._context.new_id)
+        return self._chunk(self._add(event.index, piece).opening())
 
     def _add(self, index: int, piece: Piece) -> Piece:
         self._pieces[index] = piece
@@ -181,15 +189,21 @@ class ChatEncoder:
     def _close(self, event: Closed) -> bytes:
         piece = self._pieces[event.index]
         native = self._give_back(piece, event) if event.native or event.sealed else b""
-        if event.text is None:
-            return native
-        streamed, piece.whole = "".join(piece.texts), event.text
-        rest = event.text.removeprefix(streamed) if event.text.startswith(streamed) else ""
-        return native + (self._chunk(piece.delta(rest)) if rest else b"")
+        return native if event.text is None else native + self._settle(piece, event.text)
+
+    def _settle(self, piece: Piece, whole: str) -> bytes:
+        """Make a piece's text `whole`, as far as what was streamed allows."""
+        streamed, piece.whole = "".join(piece.texts), whole
+        if whole.startswith(streamed):
+            rest = whole[len(streamed) :]
+            return self._chunk(piece.delta(rest)) if rest else b""
+        if piece.call is not None and self._context.stream:
+            raise ProxyError("upstream", OTHER_ARGUMENTS)
+        return b""
 
     def _give_back(self, piece: Piece, event: Closed) -> bytes:
         """What the backend wants back, where Chat clients keep it: on the call, or among the details."""
-        native = event.native or {}
+        native = {key: value for key, value in (event.native or {}).items() if key != "field"}
         if piece.place == "tool_calls":
             piece.signed = {**piece.signed, **native}
             return self._chunk({"tool_calls": [{"index": piece.number, **native}]})
@@ -210,6 +224,15 @@ class ChatEncoder:
         if native and self._context.seals is not None:
             return [{**entry, "data": seal(self._context.seals, dict(native)), "format": FORMAT}]
         return [{**entry, "data": sealed, "format": RESPONSES_FORMAT}] if sealed and piece.id else []
+
+    def _foreign(self, event: Event) -> bytes:
+        """Reasoning whose encrypted form came late; Chat has no place for a hosted tool's call."""
+        if not isinstance(event, Foreign) or event.item.type != "reasoning" or not event.item.raw.get("id"):
+            return b""
+        piece = Piece("reasoning_content", id=event.item.raw["id"])
+        told = self._details({}, piece, event.item.raw["encrypted_content"])
+        self._detailed += told
+        return self._chunk({"reasoning_details": told})
 
     def _finish(self, event: Finished) -> bytes:
         self._reason, self.usage = event.reason, event.usage
@@ -241,8 +264,9 @@ class ChatEncoder:
             message["content"] = None
         if annotations := self._annotations():
             message["annotations"] = annotations
-        if reasoning := self._text("reasoning_content"):
-            message["reasoning_content"] = reasoning
+        for key in _THOUGHTS:
+            if reasoning := self._text(key):
+                message[key] = reasoning
         if self._detailed:
             message["reasoning_details"] = self._detailed
         message |= self._own

@@ -46,6 +46,8 @@ def read_finish(reason: Any, finish_map: Mapping[str, str | None]) -> Finish | N
         return None
     if reason in finish_map:
         reason = finish_map[reason] or "failed"
+    if reason in _MEANING:  # already in the table's form
+        return _MEANING[reason]
     return _MEANING.get(reason.lower().replace("-", "_").replace(" ", "_"), "stop")
 
 
@@ -73,6 +75,11 @@ def cut_short(piece: str) -> ProxyError:
     """The bytes ended inside a `piece` ("reply", "tool call"), or before there was any ("")."""
     where = f"in the middle of a {piece}" if piece else "without a reply"
     return ProxyError("upstream", f"The backend ended its stream {where}.")
+
+
+def lost_piece() -> ProxyError:
+    """A frame inside a tool call that is no JSON: the arguments may be whole without it, and wrong."""
+    return ProxyError("upstream", "The backend's stream broke inside a tool call: a frame of it is no JSON.")
 
 
 def no_choices() -> ProxyError:

@@ -291,7 +291,7 @@ def _merged_all(messages: Sequence[Json]) -> Json:
 def _merged(first: Json, second: Json) -> Json:
     """Two assistant messages as one; of a key that both have, texts are joined and the first wins else."""
     both = {**second, **first, "tool_calls": [*calls_of(first), *calls_of(second)]}
-    if "content" in both:
+    if "content" in first and "content" in second:  # one that only one has stays as it was edited
         both["content"] = joined(first.get("content"), second.get("content"))
     for key in first.keys() & second.keys() - {"role", "content", "tool_calls", "name"}:
         both[key] = _joined_values(first[key], second[key])

@@ -27,6 +27,8 @@ class Fragment(NamedTuple):
     """The content part it is, for reasoning that must go back word for word."""
     details: Sequence[Any] = ()
     """Its piece of `reasoning_details`."""
+    said: Sequence[tuple[str, str]] = ()
+    """Reasoning in fields of its own: each field's name and text; `text` is the first one's."""
 
 
 _THOUGHT_TYPES = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_text", "summary_text"})
@@ -46,22 +48,24 @@ def read_content(content: Any, thought_types: Sequence[str] = ()) -> Iterator[Fr
 
 
 def read_thought(delta: Json, fields: Iterable[str]) -> Fragment | None:
-    """Reasoning in a field of its own; the first that says something counts.
+    """Reasoning in fields of its own (see `thoughts.py` for more than one).
 
-    Backends in transition send the same text under two names; OpenRouter and MiniMax add
-    `reasoning_details`, which repeats the text and alone holds the encrypted form.
+    OpenRouter and MiniMax add `reasoning_details`, which repeats the text and alone holds the encrypted form.
     """
-    text, sealed = "", None
+    said: list[tuple[str, str]] = []
+    sealed = None
     for name in fields:
         if value := delta.get(name):
-            text, sealed = _thought(value)
+            text, seal = _thought(value)
+            sealed = sealed or seal
             if text:
-                break
+                said.append((name, text))
+    text = said[0][1] if said else ""
     if details := delta.get("reasoning_details"):
         detailed, seal = _thought(details)
         text, sealed = text or detailed, sealed or seal
     listed = details if isinstance(details, list) else ()
-    return Fragment("summary", text, sealed, details=listed) if text or sealed else None
+    return Fragment("summary", text, sealed, details=listed, said=said) if text or sealed else None
 
 
 def read_annotations(value: Any) -> tuple[Json, ...]:

@@ -31,12 +31,15 @@ def without_role(frame: bytes) -> bytes | None:
 class FramePattern:
     """The bytes around the text: as the backend writes them, and as the client gets them."""
 
-    __slots__ = ("_after", "_before", "_end", "_lessons", "_said", "_start")
+    __slots__ = ("_after", "_before", "_between", "_end", "_lessons", "_said", "_start", "_whole")
 
     def __init__(self) -> None:
         self._before, self._after, self._lessons = b"\0", b"", 0
         self._said: tuple[bytes, bytes] | None = None
         self._start = self._end = 0
+        self._between = b""
+        self._whole = False
+        """Whether a client can decode what is around the text."""
 
     def forget(self) -> None:
         self._before = b"\0"
@@ -46,12 +49,34 @@ class FramePattern:
         if not frame.startswith(self._before) or not frame.endswith(self._after):
             return False
         start, end = len(self._before), len(frame) - len(self._after)
-        escaped = frame.find(b'"', start, end) >= 0 or frame.find(b"\\", start, end) >= 0
-        if start > end or (escaped and _STRING_BODY.fullmatch(frame, start, end) is None):
+        if start > end:
             return False
-        if not has_whole_characters(frame):
+        text = frame[start:end]
+        escaped = b"\\" in text
+        if (escaped or b'"' in text) and _STRING_BODY.fullmatch(frame, start, end) is None:
+            return False
+        # Of most frames the short text is all there is to see.
+        plain = self._whole and not escaped and text.isascii()
+        if not plain and not has_whole_characters(frame):
             return False
         self._start, self._end, self._lessons = start, end, 0
+        return True
+
+    def covers(self, data: bytes) -> bool:
+        """Whether a read is ordinary frames from end to end, with plain texts, which leave as they came.
+
+        Most reads are, and this looks at all of their frames at once. Both sides of a text are quotes:
+        where none is left without what is between two texts, nothing else was there.
+        """
+        before, after = self._before, self._after
+        if self._said is not None or not (self._whole and data.startswith(before) and data.endswith(after)):
+            return False
+        texts = data[len(before) : len(data) - len(after)].replace(self._between, b"")
+        if b'"' in texts or b"\\" in texts or b"\n" in texts or b"\r" in data:
+            return False
+        if len(data) < len(before) + len(after) or not (texts.isascii() or has_whole_characters(data)):
+            return False
+        self._lessons = 0
         return True
 
     def quoted(self, frame: bytes) -> bytes:
@@ -76,6 +101,8 @@ class FramePattern:
         text = _STRING_BODY.match(frame, start)
         end = text.end() if text else start
         self._before, self._after = frame[:start], frame[end:]
+        self._between = self._after + self._before
+        self._whole = has_whole_characters(self._between)
         self._said = _parted(frame, start, end) if bare else None
         self._lessons += 1
         return True

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ..ir import Json, Opened
 from ..tool_names import NameTable, ToolKey
 
-Place = Literal["content", "refusal", "reasoning_content", "tool_calls", "function_call"]
+Place = Literal["content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call"]
 
 
 @dataclass(slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from ..ir import Event, Failed, Json
 from ..profile import Profile
-from .decoder import ChatDecoder, first_choice
+from .chunk import first_choice
+from .decoder import ChatDecoder
 from .finish import no_choices
 
 

@@ -19,7 +19,7 @@ from ..timestamps import whole_seconds
 from ..toolcalls import Piece, ToolCallAssembler
 from ..usage import read_chat_usage, write_chat_usage
 from .annotations import from_chat, to_chat
-from .decoder import first_choice
+from .chunk import first_choice
 from .finish import chat_reason, failure_in, nameless_call, no_choices, read_finish, stopped_by_failure
 from .parts import read_content, read_thought
 
@@ -56,7 +56,7 @@ def tidy_message(message: Json, profile: Profile) -> bool:
 
 
 def _tidy_thought(message: Json, fields: Sequence[str]) -> bool:
-    odd = [name for name in fields if isinstance(message.get(name), dict | list)]
+    odd = [name for name in fields if name in message and isinstance(message[name], dict | list)]
     for name in odd:
         thought = read_thought(message, (name,))
         message[name] = thought.text if thought else ""
@@ -154,6 +154,9 @@ def tidy_reply(body: Json, profile: Profile) -> tuple[Json, Usage | None]:
 
 def _tidy_head(body: Json) -> bool:
     created, ident, model = body.get("created"), body.get("id"), body.get("model")
+    named = type(ident) is str and ident and type(model) is str
+    if named and type(created) is int and body.get("object") == "chat.completion":
+        return False
     head: Json = {"object": "chat.completion"}
     if not isinstance(ident, str) or not ident:
         head["id"] = f"chatcmpl-{_digest(body)}"

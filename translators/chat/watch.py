@@ -1,10 +1,9 @@
 """The watcher of the pass lane: Chat bytes forwarded, only odd frames rewritten.
 
-Frames are cut whole, so that nothing of ours ever lands inside one. The first ordinary text
-chunk teaches what a chunk of this stream looks like around its text (`pattern.py`): later
-frames like it need no look. All others are parsed and mended if they must be (`tidy.py`).
-Frames of a tool call that is not whole yet are held, a frame or two, until it is known whether
-the client may have them as they are.
+Frames are cut whole, so that nothing of ours ever lands inside one. The first ordinary text chunk teaches
+what a chunk of this stream looks like around its text (`pattern.py`): later frames like it need no look.
+All others are parsed and mended if they must be (`tidy.py`). Frames of a tool call that is not whole yet
+are held, a frame or two, until it is known whether the client may have them as they are.
 
 An exact backend is not mended: only the end is watched, and the usage chunk filtered.
 """
@@ -18,16 +17,18 @@ from ..errors import ProxyError, conceal
 from ..framing import FrameCutter, payload_of, sse
 from ..guard import Violations
 from ..ir import Json, Usage
-from ..lenient import read_json
-from ..profile import Profile, ToolDelta
+from ..lenient import is_torn_object
+from ..profile import Profile
 from ..timestamps import whole_seconds
-from ..toolcalls import Piece, StreamedCall, ToolCallAssembler
+from ..toolcalls import Piece, StreamedCall
 from ..usage import read_chat_usage
-from .decoder import first_choice
+from .choice import Choice
+from .chunk import first_choice, objects_in, says_something
 from .finish import (
     chat_reason,
     cut_short,
     failure_in,
+    lost_piece,
     nameless_call,
     read_finish,
     settle_finish,
@@ -42,20 +43,11 @@ _OBJECT = "chat.completion.chunk"
 _DONE = b"data: [DONE]\n\n"
 
 
-class _Choice:
-    """What is known of one choice (n > 1 streams several)."""
-
-    def __init__(self, rules: ToolDelta) -> None:
-        self.calls = ToolCallAssembler(rules)
-        self.pieces: list[Piece] = []
-        self.finished = self.begun = self.roled = self.in_messages = False
-
-
 class ChatWatcher:
     """One stream; implements `dialect.ReplyStream`."""
 
     def __init__(self, profile: Profile, context: ReplyContext) -> None:
-        self.begun = self.told = self.ended = False
+        self.begun = self.told = self.ended = self._lost = False
         self.error: ProxyError | None = None
         self.fault: Exception | None = None
         self.violations = Violations()
@@ -63,11 +55,11 @@ class ChatWatcher:
         self._profile, self._context, self._rules = profile, context, profile.answer
         self._exact, self._hide_usage = profile.answer.exact, not context.include_usage
         self._cutter = FrameCutter()
-        self._choices: dict[int, _Choice] = {}
+        self._choices: dict[int, Choice] = {}
         self._held: list[tuple[bytes, Json, bool]] = []
         self._id = self._model = ""
         self._pattern = FramePattern()
-        self._call: tuple[_Choice, StreamedCall] | None = None
+        self._call: tuple[Choice, StreamedCall] | None = None
 
     def start(self) -> bytes:
         return b""
@@ -76,29 +68,41 @@ class ChatWatcher:
         return b"" if self.ended else b": keep-alive\n\n"
 
     def feed(self, data: bytes) -> bytes:
-        frames = self._cutter.feed(data)
-        if len(frames) == 1 and self._ordinary(frames[0]):
-            return self._pattern.written(frames[0])
+        if self._is_ordinary(data):
+            return data
         out: list[bytes] = []
-        for frame in frames:
-            if self._ordinary(frame):
-                out.append(self._pattern.written(frame))
-            else:
-                self._look(frame, out)
+        try:
+            for frame in self._cutter.feed(data):
+                if self._ordinary(frame):
+                    out.append(self._pattern.written(frame))
+                else:
+                    self._look(frame, out)
+        except Exception as fault:
+            self._break(fault, out)
         return b"".join(out)
 
     def close(self) -> bytes:
         """End of the bytes: a reply that had finished gets its `[DONE]`, any other an error."""
         out: list[bytes] = []
-        if rest := self._cutter.close().rstrip(b"\r\n"):
-            self._look(rest + b"\n\n", out)
-        self._break_off(cut_short("reply" if self._choices else ""), out)
+        try:
+            if rest := self._cutter.close().rstrip(b"\r\n"):
+                self._look(rest + b"\n\n", out)
+            self._break_off(cut_short("reply" if self._choices else ""), out)
+        except Exception as fault:
+            self._break(fault, out)
         return b"".join(out)
 
     def fail(self, error: ProxyError) -> bytes:
         out: list[bytes] = []
         self._break_off(error, out)
         return b"".join(out)
+
+    def _break(self, fault: Exception, out: list[bytes]) -> None:
+        """A bug of ours: what came before it has been told, and a failure follows."""
+        self.violations.count("fault")
+        self.fault = self.fault or fault
+        if not self.ended:
+            self._fail(ProxyError("internal", "The gateway failed while it checked this reply."), out)
 
     def _note_finish(self) -> None:
         """All choices that were asked for have told their end: usage and `[DONE]` may follow."""
@@ -119,6 +123,11 @@ class ChatWatcher:
             self._fail(error, out)
 
     # --- the short way -----------------------------------------------------------------
+
+    def _is_ordinary(self, data: bytes) -> bool:
+        """Whether a whole read is ordinary text."""
+        busy = self._held or self.ended or self._exact or self._call is not None or self._cutter.holding
+        return not busy and self._pattern.covers(data)
 
     def _ordinary(self, frame: bytes) -> bool:
         """Whether the frame differs from a known good one in nothing but the text it brings."""
@@ -168,20 +177,31 @@ class ChatWatcher:
     # --- one frame ---------------------------------------------------------------------
 
     def _look(self, frame: bytes, out: list[bytes]) -> None:
-        if self.ended:
-            return
         data = payload_of(frame)
-        if data is None:
+        if self.ended:
+            self._after_the_end(data)
+        elif data is None:
             if self._rules.sse.comments:
                 out.append(frame)
         elif data.strip() == b"[DONE]":
             self._finish(out)
         else:
-            objects, mend = _objects(data)
+            objects, mend = objects_in(data)
             if mend or not objects:
                 self.violations.count("not_json")
+            if not objects and is_torn_object(data):
+                self._lost = True
+                if any(map(Choice.in_call, self._choices.values())):
+                    self._fail(lost_piece(), out)
             for obj in objects:
                 self._take(obj, sse(orjson.dumps(obj)) if mend else frame, out)
+
+    def _after_the_end(self, data: bytes | None) -> None:
+        """Left out: clients stop reading at `[DONE]`, and one that does not would take it for more of the
+        reply. What follows a failure is the rest of the reply that failed.
+        """
+        if data is not None and self.error is None:
+            self.violations.count("after_end")
 
     def _take(self, obj: Json, frame: bytes, out: list[bytes]) -> None:
         if self.ended:
@@ -205,7 +225,7 @@ class ChatWatcher:
         for choice in choices:
             index = choice.get("index")
             index = index if isinstance(index, int) else 0
-            known = self._choices.setdefault(index, _Choice(self._rules.tool_delta))
+            known = self._choices.setdefault(index, Choice(self._rules.tool_delta))
             if choice.get("finish_reason"):
                 known.finished = True
                 self._note_finish()
@@ -223,9 +243,9 @@ class ChatWatcher:
         changed = self._tidy_head(obj) | mended | changed
         calling, told = False, frame
         for choice in choices:
-            known = self._choices.setdefault(choice["index"], _Choice(self._rules.tool_delta))
+            known = self._choices.setdefault(choice["index"], Choice(self._rules.tool_delta))
             changed |= self._tidy_delta(choice, known)
-            if self._has_role_again(choice["delta"], known):
+            if known.has_role_again(choice["delta"]):
                 frame = without_role(frame) or frame
                 changed |= frame is told or len(choices) > 1
             calling |= self._collect(choice, known)
@@ -264,7 +284,7 @@ class ChatWatcher:
         obj |= {"id": self._id, "object": _OBJECT}
         return True
 
-    def _tidy_delta(self, choice: Json, known: _Choice) -> bool:
+    def _tidy_delta(self, choice: Json, known: Choice) -> bool:
         delta, changed = choice.get("delta"), False
         if not isinstance(delta, dict) or "message" in choice:
             message = choice.pop("message", None)
@@ -275,14 +295,7 @@ class ChatWatcher:
         known.begun = known.begun or bool(delta.get("content") or delta.get("tool_calls"))
         return tidy_message(delta, self._profile) or changed
 
-    def _has_role_again(self, delta: Json, known: _Choice) -> bool:
-        """Take a role out that has been told: accumulators of clients join it to the first."""
-        if not known.roled:
-            known.roled = "role" in delta
-            return False
-        return delta.pop("role", None) is not None
-
-    def _tidy_finish(self, choice: Json, known: _Choice, out: list[bytes]) -> bool:
+    def _tidy_finish(self, choice: Json, known: Choice, out: list[bytes]) -> bool:
         told = choice.get("finish_reason")
         if told is None:
             return False
@@ -300,13 +313,15 @@ class ChatWatcher:
         known.pieces += known.calls.settle()
         if known.calls.nameless():
             self._fail(nameless_call(), out)
+        elif self._lost and any(not call.parsable for call in known.calls.calls):
+            self._fail(cut_short("tool call"), out)
         implied = self._profile.answer.tool_calls_imply_finish
         choice["finish_reason"] = chat_reason(told, finish, bool(known.calls.calls), implied)
         return bool(choice["finish_reason"] != told)
 
     # --- tool calls --------------------------------------------------------------------
 
-    def _collect(self, choice: Json, known: _Choice) -> bool:
+    def _collect(self, choice: Json, known: Choice) -> bool:
         """Feed the assembler; whether the choice brings anything of a call."""
         entries = choice["delta"].get("tool_calls")
         if not entries:
@@ -332,7 +347,7 @@ class ChatWatcher:
             self._pattern.forget()
             self._call = None  # its index may mean another call from here on
             chunks = [self._rewritten(obj) for _, obj, _ in reversed(self._held)]
-            out += [sse(orjson.dumps(obj)) for obj in reversed(chunks) if _says_something(obj)]
+            out += [sse(orjson.dumps(obj)) for obj in reversed(chunks) if says_something(obj)]
         for known in self._choices.values():
             known.pieces, known.calls.clean = [], True
         self._held = []
@@ -359,19 +374,16 @@ class ChatWatcher:
         if not self._choices:
             self._fail(cut_short(""), out)
             return
-        if any(
-            not call.parsable or not call.name for known in unfinished.values() for call in known.calls.calls
-        ):
-            self._fail(
-                ProxyError("upstream", "The backend ended its stream in the middle of a tool call."), out
-            )
+        calls = [call for known in unfinished.values() for call in known.calls.calls]
+        if any(not call.parsable or not call.name for call in calls):
+            self._fail(cut_short("tool call"), out)
             return
         if unfinished and not self._exact:
             out.append(self._finish_chunk(unfinished))
         self.ended = True
         out.append(_DONE)
 
-    def _finish_chunk(self, unfinished: dict[int, _Choice]) -> bytes:
+    def _finish_chunk(self, unfinished: dict[int, Choice]) -> bytes:
         choices: list[Json] = [
             {"index": index, "delta": {}, "finish_reason": settle_finish(None, bool(known.calls.calls))}
             for index, known in unfinished.items()
@@ -384,17 +396,3 @@ class ChatWatcher:
         """An error frame in OpenAI's shape, and the end; what was held back is of no more use."""
         self.ended, self.error = True, conceal(error, self._context.private)
         out += [sse(orjson.dumps({"error": error.body()})), _DONE]
-
-
-def _objects(data: bytes) -> tuple[list[Json], bool]:
-    """The objects of a frame: one, or those of a list (Google's errors), or none (no JSON).
-
-    And whether it took mending to read them, so that the frame is written anew.
-    """
-    value, plain = read_json(data)
-    told = value if isinstance(value, list) else [value]
-    return [each for each in told if isinstance(each, dict)], not plain
-
-
-def _says_something(obj: Json) -> bool:
-    return any(choice["delta"] or choice.get("finish_reason") for choice in obj["choices"])

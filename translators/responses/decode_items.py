@@ -47,7 +47,7 @@ _CALLS: Mapping[str, tuple[ToolKind, str]] = {
 }
 """Call item -> kind of tool, and the key of what the model wrote."""
 
-_RESULTS: Mapping[str, ToolKind] = {
+RESULTS: Mapping[str, ToolKind] = {
     "function_call_output": "function",
     "custom_tool_call_output": "custom",
     "tool_search_output": "tool_search",
@@ -55,7 +55,7 @@ _RESULTS: Mapping[str, ToolKind] = {
 
 
 def decode_input(value: Any, new_id: NewId) -> tuple[Item, ...]:
-    """The items of `input`, whose form `forms.check_forms` has seen; raises `ProxyError` naming the
+    """The items of `input`, whose form `check` has seen; raises `ProxyError` naming the
     item that cannot be understood.
     """
     if isinstance(value, str):
@@ -111,14 +111,14 @@ def _ids(raw: Json, at: str) -> tuple[str | None, str | None]:
 
 def _item(raw: Json, at: str, ids: _CallIds) -> Item:
     kind = raw.get("type")
-    if kind is None:
-        kind = _untyped(raw, at)
+    if not kind:
+        kind = untyped(raw, at)
     if kind in ("tool_search_call", "tool_search_output") and raw.get("execution") == "server":
         return Opaque("responses", raw, at)
     if kind in _CALLS:
         return _call(raw, at, ids, *_CALLS[kind])
-    if kind in _RESULTS:
-        return _result(raw, at, ids, _RESULTS[kind])
+    if kind in RESULTS:
+        return _result(raw, at, ids, RESULTS[kind])
     if kind.endswith("_call_output") and raw.get("call_id") in ids.calls:
         # A tool of the backend's own answers what was called as a function: all that the call has got.
         return _result(raw, at, ids, "function")
@@ -126,8 +126,8 @@ def _item(raw: Json, at: str, ids: _CallIds) -> Item:
     return read(raw, at) if read else Opaque("responses", raw, at)
 
 
-def _untyped(raw: Json, at: str) -> str:
-    """`type` is optional for messages and for references."""
+def untyped(raw: Json, at: str) -> str:
+    """What an item without a `type` is: messages and references need none; raises 400 for any other."""
     if "role" in raw or "content" in raw:
         return "message"
     if "id" in raw:
@@ -151,9 +151,7 @@ def _message(raw: Json, at: str) -> Message:
 
 
 def _call(raw: Json, at: str, ids: _CallIds, kind: ToolKind, key: str) -> ToolCall:
-    name = "tool_search" if kind == "tool_search" else string(raw, "name", at)
-    if not name:
-        raise missing(f"{at}/name", "the name of the tool that was called")
+    name = "tool_search" if kind == "tool_search" else raw["name"]
     call_id, own = ids.of_call(raw, at)
     return ToolCall(
         call_id=call_id,
@@ -190,8 +188,8 @@ def _result(raw: Json, at: str, ids: _CallIds, kind: ToolKind) -> ToolResult:
 
 def _reasoning(raw: Json, at: str) -> Reasoning:
     return Reasoning(
-        summary=_thoughts(raw.get("summary"), f"{at}/summary"),
-        content=_thoughts(raw.get("content"), f"{at}/content"),
+        summary=read_thoughts(raw.get("summary"), f"{at}/summary"),
+        content=read_thoughts(raw.get("content"), f"{at}/content"),
         sealed=string(raw, "encrypted_content", at) or None,
         id=text_of(raw.get("id")),
         at=at,
@@ -199,7 +197,7 @@ def _reasoning(raw: Json, at: str) -> Reasoning:
     )
 
 
-def _thoughts(value: Any, at: str) -> tuple[str, ...]:
+def read_thoughts(value: Any, at: str) -> tuple[str, ...]:
     """The texts of `summary_text` or `reasoning_text` parts; a bare string is one."""
     if isinstance(value, str):
         return (value,)
@@ -223,11 +221,21 @@ def _reference(raw: Json, at: str) -> Item:
     )
 
 
+def _trigger(raw: Json, at: str) -> Item:
+    """An ordinary answer in its place is no compaction: Codex would wait for the item in vain."""
+    raise bad_request(
+        f"`{param_at(at)}` asks for OpenAI's own compaction, which this model's backend does not have: ask "
+        'for a summary in words instead, as Codex does for a provider that is not named "OpenAI".',
+        param_at(at),
+    )
+
+
 _READERS: Mapping[str, Callable[[Json, str], Item]] = {
     "message": _message,
     "reasoning": _reasoning,
     "additional_tools": _additional_tools,
     "item_reference": _reference,
+    "compaction_trigger": _trigger,
 }
 
 

@@ -133,3 +133,5 @@ _READERS: Mapping[str, Callable[[Json, str], Part]] = {
     **dict.fromkeys(("input_file", "file"), _file),
     "input_audio": _audio,
 }
+PART_TYPES = frozenset(_READERS)
+"""Types of content parts, which stand inside an item."""

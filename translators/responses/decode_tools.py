@@ -35,8 +35,13 @@ def decode_tools(value: Any, at: str) -> tuple[AnyTool, ...]:
     """The tools of a list at pointer `at`; raises a 400 naming the one that is no tool."""
     found: list[AnyTool] = []
     for index, raw in enumerate(objects(value, at)):
-        found += _tool(flat_tool(raw), raw, f"{at}/{index}")
+        found += read_tool(raw, f"{at}/{index}")
     return tuple(found)
+
+
+def read_tool(raw: Json, at: str) -> list[AnyTool]:
+    """One tool, a namespace with what in it has no neutral form after it; raises 400 for what is none."""
+    return list(_tool(flat_tool(raw), raw, at))
 
 
 def _tool(flat: Json, raw: Json, at: str) -> Iterator[AnyTool]:
@@ -148,8 +153,6 @@ def decode_choice(value: Any, offered: Iterable[AnyTool]) -> ToolChoice | None:
     tools = _index(offered)
     if isinstance(value, str):
         return _mode(value, tools)
-    if not isinstance(value, dict):
-        raise wrong("/tool_choice", "a string or an object")
     choice = flat_choice(value)
     kind = string(choice, "type", "/tool_choice")
     if kind in _MODES:

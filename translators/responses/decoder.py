@@ -96,6 +96,10 @@ class ResponsesDecoder:
             self._end(Failed(error), out)
         return iter(out)
 
+    def lost(self) -> Iterator[Event]:
+        """Nothing yet: a later event tells whole what a lost one told in part."""
+        return iter(())
+
     def done(self) -> Iterator[Event]:
         """`[DONE]`: the end, also where no event said so."""
         out: list[Event] = []
@@ -262,6 +266,8 @@ class ResponsesDecoder:
             taken.add(id(slot))
             if not slot.done:
                 slot.finish(item, out)
+            else:
+                slot.seal_late(item, out)
 
     def _match(self, item: Json, index: int, taken: set[int]) -> Slot | None:
         """The slot that streamed `item`: by its ids, else the one of its type nearest its place.

@@ -16,6 +16,7 @@ from ..ir import Json
 from ..profile import OutputFormat, Profile, ReasoningRules, merge
 from ..request_rules import apply_request_rules, of_client, set_defaults
 from .edit_input import edit_input
+from .edit_system import move_instructions
 from .edit_tools import edit_tools, is_hosted
 from .keys import BODY
 from .plain import is_plain
@@ -37,13 +38,22 @@ def edit_request(body: Json, profile: Profile) -> Encoded:
     losses: list[Loss] = []
     defaults = set_defaults(out, profile.request) if profile.request.defaults else None
     apply_request_rules(out, profile.request, "responses", BODY, losses)
+    _raise_limit(out, profile.request.min_output_tokens, losses)
     _edit_reasoning(out, profile, losses)
     edit_tools(out, profile, losses)
     repairs = edit_input(out, profile, losses)
     repairs += _edit_format(out, profile.output_format, losses)
+    move_instructions(out, profile.messages)
     out = merge(out, profile.request.force) if profile.request.force else out
     losses = of_client(losses, defaults) if defaults else losses
     return Encoded(out, losses, repairs, changed=out != body)
+
+
+def _raise_limit(body: Json, least: int | None, losses: list[Loss]) -> None:
+    limit = body.get("max_output_tokens")
+    if least is not None and isinstance(limit, int | float) and 0 < limit < least:
+        body["max_output_tokens"] = least
+        losses.append(Loss("/max_output_tokens", f"raised to {least}, the least that the backend takes"))
 
 
 # --- whether edits are enough ----------------------------------------------------------

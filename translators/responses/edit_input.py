@@ -12,20 +12,15 @@ from typing import Any
 from ..dialect import Loss, Repair
 from ..images import refuse_remote_images
 from ..ir import Json
-from ..profile import MessageRules, Profile, ReasoningRules
-from ..turns import begins_turn
+from ..profile import MessageRules, Profile
 from .edit_media import edit_media
+from .edit_thoughts import NOT_TAKEN, REASONING, is_answer, replayed, swept, untied
 from .ids import call_id, made_id, short_id
 from .keys import ITEMS, PARTS, only_known
 from .pairing import Placed, plain_ids, repair_owners, repair_pairs
 
-REASONING = frozenset({"reasoning", "thinking", "redacted_thinking"})
-"""Item and part types that hold thoughts, which Anthropic signs and refuses when moved."""
 _PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc"}
 """How the ids of this wire's items begin."""
-_BEYOND_WORDS = ("id", "content", "encrypted_content")
-"""What of a reasoning item is more than its summary; an id alone leads nowhere where nothing is stored."""
-_REPLAYED = "its reasoning cannot be given back to this backend"
 
 
 def edit_input(body: Json, profile: Profile, losses: list[Loss]) -> list[Repair]:
@@ -41,12 +36,11 @@ def edit_input(body: Json, profile: Profile, losses: list[Loss]) -> list[Repair]
     if profile.messages.remote_images == "reject":
         refuse_remote_images(body)
     placed = [Placed(item, f"/input/{index}") for index, item in enumerate(given)]
-    start = _scope(given, profile.reasoning)
-    placed = [
-        kept for i, one in enumerate(placed) for kept in _thoughts(one, body, profile, losses, i >= start)
-    ]
-    if profile.reasoning.sweep and body.get("store") is False and not _is_partial(body, placed):
-        placed = _sweep(placed, losses)
+    whole, placed = placed, replayed(placed, body, profile, losses)
+    if placed is not whole and profile.reasoning.sweep:
+        if body.get("store") is False and not _is_partial(body, placed):
+            placed = swept(placed, losses)
+        placed = untied(whole, placed)
     plain_ids(placed)
     repairs = repair_owners(placed)
     placed = [kept for one in placed for kept in _edited(one, profile, losses)]
@@ -70,63 +64,6 @@ def _is_partial(body: Json, placed: list[Placed]) -> bool:
 
 def _is_reference(item: Any) -> bool:
     return isinstance(item, dict) and "id" in item and not item.keys() - {"id", "type"}
-
-
-# --- reasoning -------------------------------------------------------------------------
-
-
-def _scope(given: list[Any], rules: ReasoningRules) -> int:
-    """The place from which on reasoning goes back, by `reasoning.mode` and `reasoning.scope`."""
-    if rules.mode == "off" or rules.scope == "none":
-        return len(given)
-    if rules.scope == "all":
-        return 0
-    return max((i for i, item in enumerate(given) if begins_turn(item)), default=0)
-
-
-def _sweep(placed: list[Placed], losses: list[Loss]) -> list[Placed]:
-    """Without reasoning that nothing of the assistant follows.
-
-    OpenAI refuses it: "was provided without its required following item".
-    """
-    kept: list[Placed] = []
-    followed = False
-    for one in reversed(placed):
-        if one.type in REASONING:
-            if not followed:
-                losses.append(Loss(one.at, "nothing that the assistant said follows it", "bookkeeping"))
-                continue
-        else:
-            followed = _is_answer(one) or not (one.type == "message" or one.type.endswith("_output"))
-        kept.append(one)
-    return kept[::-1]
-
-
-def _thoughts(
-    one: Placed, body: Json, profile: Profile, losses: list[Loss], in_scope: bool
-) -> Iterator[Placed]:
-    """Reasoning items the backend can use, whole; everything else as it is.
-
-    Without `encrypted_content` an id is all OpenAI has to find the reasoning by, and with
-    `store: false` it kept nothing: 404 "Items are not persisted when `store` is set to false".
-    Items with their text in `content` come from open models, which read it.
-    """
-    if one.type not in REASONING:
-        yield one
-        return
-    item = one.item
-    empty = not item.get("encrypted_content") and not item.get("content")
-    if in_scope and profile.reasoning.mode == "summary-only" and item.get("summary"):
-        item = {key: value for key, value in item.items() if key not in _BEYOND_WORDS}
-        yield one if len(item) == len(one.item) else Placed(item, one.at)
-        return
-    dropped = profile.messages.reasoning_items == "drop" or not in_scope
-    if dropped or (body.get("store") is False and empty):
-        losses.append(Loss(one.at, _REPLAYED, "bookkeeping"))
-    elif isinstance(item.get("summary"), list):
-        yield one
-    else:
-        yield Placed({**item, "summary": []}, one.at)
 
 
 # --- one item --------------------------------------------------------------------------
@@ -214,7 +151,7 @@ def _part(part: Any, at: str, item: Json, profile: Profile, losses: list[Loss]) 
         return
     kind = part.get("type")
     if kind in REASONING and rules.reasoning_items == "drop":
-        losses.append(Loss(at, _REPLAYED, "bookkeeping"))
+        losses.append(Loss(at, NOT_TAKEN, "bookkeeping"))
         return
     if rules.drop_empty_text and _is_blank(part):
         return
@@ -249,7 +186,7 @@ def _drop_trailing(placed: list[Placed], losses: list[Loss]) -> list[Repair]:
     An input of nothing but assistant messages is left as it is: something must be asked.
     """
     end = len(placed)
-    while end and _is_answer(placed[end - 1]):
+    while end and is_answer(placed[end - 1]):
         end -= 1
     if not end or end == len(placed):
         return []
@@ -257,10 +194,6 @@ def _drop_trailing(placed: list[Placed], losses: list[Loss]) -> list[Repair]:
     repairs = [Repair("request", "trailing_assistant")] * (len(placed) - end)
     del placed[end:]
     return repairs
-
-
-def _is_answer(one: Placed) -> bool:
-    return one.type == "message" and isinstance(one.item, dict) and one.item.get("role") == "assistant"
 
 
 def _gather_system(body: Json, placed: list[Placed], rules: MessageRules) -> None:

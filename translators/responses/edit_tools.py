@@ -179,7 +179,7 @@ def _say_choice(body: Json, profile: Profile, losses: list[Loss]) -> None:
         choice = _filtered(body, choice.get("tools"), str(choice.get("mode") or "auto"))
     named = isinstance(choice, dict) and choice.get("type") != "allowed_tools"
     if named and rules.named == "required_single":
-        choice = _filtered(body, [choice], "required")
+        choice, named = _filtered(body, [choice], "required"), False
     weak = rules.named if named else rules.required if choice == "required" else "keep"
     if rules.with_thinking == "auto" and (named or choice == "required") and _thinks(body):
         weak = "auto"

@@ -20,8 +20,6 @@ from .encode_items import ItemWriter
 from .encode_tools import write_tool
 
 _LOGPROBS = "message.output_text.logprobs"
-_MIN_OUTPUT = 16
-"""OpenAI: 400 integer_below_min_value for less; Chat clients test connections with 1."""
 
 
 def encode_request(call: Call, profile: Profile) -> Encoded:
@@ -113,7 +111,7 @@ class _Writer:
             elif param.responses is None or self._unwanted(param.responses):
                 self._lose(param, value)
             elif name != "parallel_tool_calls" or (value is False and self._call.tools):
-                self._set(param, self._adjusted(param, value))
+                self._set(param, value)
         if self._call.shape == "chat":
             # Nothing is kept on behalf of a client whose own wire keeps nothing unless asked.
             self._body.setdefault("store", False)
@@ -130,12 +128,6 @@ class _Writer:
             shown = param_at(pointer)
             raise bad_request(f"this model's backend cannot take `{shown}`; remove it", shown)
         self._losses.append(Loss(pointer, f"no {param.name} on this wire", param.kind))
-
-    def _adjusted(self, param: Param, value: Any) -> Any:
-        if param.name != "max_tokens" or not isinstance(value, int) or not 0 < value < _MIN_OUTPUT:
-            return value
-        self._losses.append(Loss(place_of(param, self._call), f"raised to the minimum of {_MIN_OUTPUT}"))
-        return _MIN_OUTPUT
 
     def _set(self, param: Param, value: Any) -> None:
         path = str(param.responses)

@@ -33,6 +33,7 @@ from ..ir import (
 from ..lenient import json_in
 from ..media import MediaPolicy
 from ..profile import MediaRules
+from ..turns import message_of
 from .encode_tools import write_tool
 from .ids import made_id
 
@@ -54,6 +55,9 @@ class ItemWriter:
         self._losses = losses
         self._media = MediaPolicy(rules, losses)
         self._count = 0
+        thoughts = () if self._same else (item for item in call.items if isinstance(item, Reasoning))
+        self._sealed = {message_of(item.at) for item in thoughts if item.sealed and item.id}
+        """Pointers of a Chat client's messages whose reasoning goes back sealed."""
 
     def write(self, item: Item) -> Iterator[Json]:
         """The input item for `item`; none when it means nothing to this wire. Raises 400."""
@@ -101,11 +105,16 @@ class ItemWriter:
         return {**id, **written, **_phase(item)}
 
     def _reasoning(self, item: Reasoning) -> Iterator[Json]:
-        """Reasoning goes back to the shape it came from: text alone is no item OpenAI could find."""
-        if not self._same:
-            self._losses.append(
-                Loss(item.at, "its reasoning cannot be given back to this backend", "bookkeeping")
-            )
+        """Reasoning goes back to the shape it came from: text alone is no item OpenAI could find.
+
+        A Chat client has it from such a backend where it is sealed and named by its id; the words beside
+        it repeat it.
+        """
+        if not self._same and not (item.sealed and item.id):
+            if message_of(item.at) not in self._sealed:
+                self._losses.append(
+                    Loss(item.at, "its reasoning cannot be given back to this backend", "bookkeeping")
+                )
             return
         written: Json = {
             "type": "reasoning",

@@ -12,7 +12,8 @@ A message stays unfinished until something follows it, because a further part ma
 it and because only the end of the reply says whether it is complete.
 
 What was streamed cannot be unsaid: texts in `done` events are the sum of the deltas, also
-where the backend's last word differs (see `_settle`).
+where the backend's last word differs; where that are a call's arguments the reply fails (see
+`_settle`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 import orjson
 
 from ..capsule import seal
-from ..dialect import ReplyContext
+from ..dialect import OTHER_ARGUMENTS, ReplyContext
 from ..errors import ProxyError, responses_error
 from ..ir import (
     Annotated,
@@ -207,10 +208,14 @@ class ResponsesEncoder:
     def _settle(self, index: int, whole: str) -> list[Step]:
         """Make a piece's text `whole`, unless something else was streamed already."""
         piece = self._pieces[index]
-        if not piece.shown:
+        if not (piece.shown and piece.stem and self._context.stream):
             piece.texts.clear()
         said = piece.text
-        return self._say(index, whole[len(said) :], []) if whole.startswith(said) else []
+        if whole.startswith(said):
+            return self._say(index, whole[len(said) :], [])
+        if piece.kind == "tool_call":
+            raise ProxyError("upstream", OTHER_ARGUMENTS)
+        return []
 
     def _annotate(self, event: Annotated) -> list[Step]:
         piece = self._pieces[event.index]
@@ -223,9 +228,21 @@ class ResponsesEncoder:
         self._last = None
         if event.item.shape != "responses":
             return []
+        if event.item.type == "reasoning":
+            self._seal_late(event.item.raw)
+            return []
         item_id = self._unused(str(event.item.raw.get("id") or ""), "item_")
         self._waiting.append(ForeignItem(item_id, event.item.raw))
         return self._advance()
+
+    def _seal_late(self, raw: Json) -> None:
+        """The encrypted form of reasoning whose item may have left already: the final output has it."""
+        sealed = raw["encrypted_content"]
+        for item in {id(each): each for each in self._items.values()}.values():
+            if item.id == raw["id"]:
+                item.sealed = sealed
+                if item.output_index >= 0 and item is not self._live:
+                    self._output[item.output_index]["encrypted_content"] = sealed
 
     def _unused(self, id: str, prefix: str) -> str:
         """`id` unless empty or taken: two calls under one id would get each other's results."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..dialect import Loss
 from ..ir import Json
-from .edit_input import REASONING
+from .edit_thoughts import REASONING, without_id
 
 _Q = r"[`'\"\\]*"
 """Quotes of every kind, or none: gateways put the words in JSON of their own."""
@@ -32,9 +32,6 @@ _REFUSED = re.compile(
 _STATUSES = frozenset({400, 404})
 """An id that leads nowhere is a 404."""
 
-_TIED = frozenset({"message", "function_call", "custom_tool_call"})
-"""Items whose id may be left out."""
-
 
 def refused(status: int, code: str | None, message: str) -> bool:
     """Whether a backend's error is about reasoning that it cannot use."""
@@ -46,7 +43,7 @@ def without_seals(body: Json) -> Json | None:
     items = body.get("input")
     if not isinstance(items, list):
         return None
-    kept = [_untied(item) for item in items if not _is_reasoning(item)]
+    kept = [without_id(item) for item in items if not _is_reasoning(item)]
     same = len(kept) == len(items) and all(new is old for new, old in zip(kept, items, strict=True))
     return None if same else {**body, "input": kept}
 
@@ -63,9 +60,3 @@ def sealed(body: Json) -> list[Loss]:
 
 def _is_reasoning(item: Any) -> bool:
     return isinstance(item, dict) and item.get("type") in REASONING
-
-
-def _untied(item: Any) -> Any:
-    if not isinstance(item, dict) or "id" not in item or item.get("type", "message") not in _TIED:
-        return item
-    return {key: value for key, value in item.items() if key != "id"}

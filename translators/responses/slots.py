@@ -25,6 +25,7 @@ from ..ir import (
     Opened,
     ToolKind,
 )
+from ..lenient import same_json
 from ..logprobs import read_logprobs
 
 Place = tuple[Literal["content", "summary", "call"], int]
@@ -86,7 +87,7 @@ class Slot:
         self._name = ""
         self._namespace: str | None = None
         self._phase: str | None = None
-        self._hosted = False
+        self._hosted = self._sealed = False
         self._early: list[str] = []
 
     @property
@@ -152,7 +153,8 @@ class Slot:
     def settle(self, place: Place, whole: str, out: list[Event], logprobs: Any = None) -> None:
         """The backend's word for the whole text of a piece: it adds what the deltas lacked.
 
-        An empty one after deltas says nothing (some backends leave the field empty).
+        An empty one after deltas says nothing (some backends leave the field empty), and arguments
+        written in another way are the same arguments.
         `logprobs` are those of the whole, of use only when there were no deltas.
         """
         piece = self._pieces.get(place)
@@ -160,12 +162,15 @@ class Slot:
             return
         said = "".join(piece.texts)
         if whole:
-            piece.whole = None if whole.startswith(said) else whole
+            piece.whole = None if whole.startswith(said) or self._means(place, whole, said) else whole
         if whole.startswith(said):
             rest = whole[len(said) :]
             if rest:
                 piece.texts.append(rest)
                 out.append(Delta(piece.index, rest, None if said else read_logprobs(logprobs)))
+
+    def _means(self, place: Place, whole: str, said: str) -> bool:
+        return place == CALL and self.type != "custom_tool_call" and same_json(whole, said)
 
     def cite(self, place: Place, annotation: Any, out: list[Event]) -> None:
         """A citation; one without a type is nothing a client could read."""
@@ -221,14 +226,23 @@ class Slot:
                 if isinstance(part, dict):
                     self.part((where, index), part, out)
         sealed = text_of(item.get("encrypted_content"))
+        self._sealed = sealed is not None
         if sealed is not None and self._current is None:
             self.begin(("summary", 0), "summary", out)
         self.close(out, sealed, cut=item.get("status") == "incomplete")
 
     def close(self, out: list[Event], sealed: str | None = None, cut: bool = False) -> None:
-        """The item ends with what it has."""
+        """The item ends with what it has; no arguments are `{}`, which agents can parse."""
         self.done = True
+        if self.type == "function_call" and not cut and not self.arguments.strip():
+            self.write("{}", out)
         self._close_current(out, sealed, cut)
+
+    def seal_late(self, item: Json, out: list[Event]) -> None:
+        """Reasoning that had ended without its encrypted form, which the last event has: the item again."""
+        if self.type == "reasoning" and not self._sealed and text_of(item.get("encrypted_content")):
+            index, _ = self._order.take(None)
+            out.append(Foreign(index, Opaque("responses", {**item, "type": self.type, "id": self.id})))
 
     def _open_call(self, out: list[Event]) -> None:
         """A call is shown once it has a name; a client could do nothing with it before."""

@@ -43,6 +43,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "tool_choice": (str, dict),
 }
 
+CALLS = frozenset({"function_call", "custom_tool_call"})
 _PREFIXES = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "custom_tool_call": "ctc_"}
 _LACKING: Mapping[str, Json] = {
     "message": {"role": "assistant", "status": "completed", "content": []},
@@ -77,7 +78,7 @@ def tidy_response(response: Json, begun: Json | None = None) -> Json:
     if not fixed.get("id", response.get("id")):
         fixed["id"] = made_id("resp_", orjson.dumps(response).decode())
     output: list[Any] = fixed["output"] if "output" in fixed else response["output"]
-    items = [tidy_item(item, at) for at, item in enumerate(output) if isinstance(item, dict)]
+    items = _apart([tidy_item(item, at) for at, item in enumerate(output) if isinstance(item, dict)])
     if any(new is not old for new, old in zip(items, output, strict=False)) or len(items) < len(output):
         fixed["output"] = items
     usage = response.get("usage")
@@ -113,9 +114,33 @@ def tidy_item(item: Json, at: int) -> Json:
     if kind == "message" and "content" not in fixed:
         content = _tidy_content(item["content"])
         fixed |= {} if content is item["content"] else {"content": content}
-    if kind == "function_call" and not isinstance(item.get("call_id"), str):
+    if kind in CALLS and not isinstance(item.get("call_id"), str):
         fixed["call_id"] = fixed.get("id") or item["id"]
+    if kind == "function_call" and "arguments" not in fixed:
+        written = written_arguments(item["arguments"])
+        fixed |= {} if written is item["arguments"] else {"arguments": written}
     return {**item, **fixed} if fixed else item
+
+
+def written_arguments(told: Any) -> str:
+    """A function call's arguments as text; none at all are `{}`, which is JSON while "" is not."""
+    if isinstance(told, str):
+        return told if told.strip() else "{}"
+    return "{}" if told is None else orjson.dumps(told).decode()
+
+
+def _apart(items: list[Json]) -> list[Json]:
+    """The items, and no call under the id of an earlier one: both results would come back under it."""
+    seen: set[str] = set()
+    kept: list[Json] = []
+    for at, item in enumerate(items):
+        call_id = text_of(item.get("call_id")) if item["type"] in CALLS else None
+        if call_id in seen:
+            item = {**item, "call_id": made_id("call_", call_id, str(at))}
+        elif call_id:
+            seen.add(call_id)
+        kept.append(item)
+    return kept
 
 
 def _tidy_content(content: Any) -> Any:

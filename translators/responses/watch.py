@@ -14,9 +14,10 @@ client could parse are left out, and so is what comes after the last event, `[DO
 stream that stops early gets a `response.failed`, never silence. Backends marked exact keep
 their own beginning, their own last event and their own error events.
 
-What else is wrong in a stream that passes is counted. A delta that is no text and numbers that are
-no JSON are written anew. Gaps in the numbering and events of items that were never added are left:
-to mend them every later frame would have to be renumbered, which is what translating is for.
+What else is wrong in a stream that passes is counted. Items that clients cannot read, a delta that is
+no text and numbers that are no JSON are written anew, and so are refusals for Codex. Gaps in the
+numbering and events of items that were never added are left: to mend them every later frame would
+have to be renumbered, which is what translating is for.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from ..dialect import ReplyContext
-from ..errors import ProxyError, conceal, error_in, responses_error
+from ..errors import ProxyError, conceal, responses_error
 from ..framing import FrameCutter, payload_of, sse
 from ..guard import Violations
 from ..ir import Call, Json, Usage
@@ -38,6 +39,7 @@ from .decoder import ResponsesDecoder, reply_error
 from .encoder import ResponsesEncoder
 from .flat import text_of
 from .frames import END, frame
+from .mend import ADDED, DONE, MENDED, ItemMender, error_of, say_refusals, told_end
 from .reply import decode_reply
 from .tidy import is_whole, tidy_reply, tidy_response, untold
 
@@ -78,8 +80,10 @@ class ResponsesWatcher:
         self._passing = self._mute = False
         self._told = self._ended = False
         self._error: ProxyError | None = None
+        self._fault: Exception | None = None
         self._usage: Usage | None = None
         self._violations = Violations()
+        self._items = ItemMender()
         self._added: set[int] = set()
         """Indices of the items under way; deltas pass unseen only while there are any."""
         self._number = -1
@@ -91,7 +95,7 @@ class ResponsesWatcher:
 
     @property
     def fault(self) -> Exception | None:
-        return None if self._translator is None else self._translator.fault
+        return self._fault if self._translator is None else self._translator.fault
 
     @property
     def violations(self) -> Violations:
@@ -186,16 +190,26 @@ class ResponsesWatcher:
 
     def _pass(self, frames: Sequence[bytes]) -> bytes:
         out: list[bytes] = []
-        for raw in frames:
-            if self._told:
-                self._after_the_end(raw, out)
-            elif self._added and _is_delta(raw):
-                self._last, self._saying = raw, True
-                self._number += 1
-                out.append(raw)
-            else:
-                self._look(raw, out)
+        try:
+            for raw in frames:
+                if self._told:
+                    self._after_the_end(raw, out)
+                elif self._added and _is_delta(raw):
+                    self._last, self._saying = raw, True
+                    self._number += 1
+                    out.append(raw)
+                else:
+                    self._look(raw, out)
+        except Exception as fault:
+            out.append(self._break(fault))
         return b"".join(out)
+
+    def _break(self, fault: Exception) -> bytes:
+        """A bug of ours: what came before it has been told, and a failure follows."""
+        self._violations.count("fault")
+        self._fault = fault
+        error = ProxyError("internal", "The gateway failed while it checked this reply.")
+        return b"" if self._told else self._failed(error)
 
     def _after_the_end(self, raw: bytes, out: list[bytes]) -> None:
         """Nothing but the end marker belongs there, and that once."""
@@ -214,7 +228,7 @@ class ResponsesWatcher:
             self._violations.count("not_json")
         for event in events:
             mend = self._judge(event) or mend
-            error = error_in(event) if _may_be_error(event) else None
+            error = error_of(event)
             if error is not None and not self._exact:
                 out.append(self._failed(error))
                 return
@@ -236,13 +250,25 @@ class ResponsesWatcher:
             self._violations.count("number_gap")
         self._number = number if isinstance(number, int) else self._number
         place = index if isinstance(index, int) else -1
-        if kind == "response.output_item.added":
+        if kind == ADDED:
             self._added.add(place)
         elif ("item_id" in event or "item" in event) and place not in self._added:
             self._violations.count("not_added")
-        if kind == "response.output_item.done":
+        if kind == DONE:
             self._added.discard(place)
-        if self._exact or not str(kind).endswith(".delta") or isinstance(event.get("delta", ""), str):
+        mended = not self._exact and self._mend(event, text_of(kind), place)
+        return (kind == DONE and self._context.refusal_as_text and say_refusals(event)) or mended
+
+    def _mend(self, event: Json, kind: str | None, place: int) -> bool:
+        """Write anew what clients cannot read; whether there was any such."""
+        if kind == "response.done":
+            return told_end(event)
+        if kind in MENDED:
+            if not self._items.mend(event, place):
+                return False
+            self._violations.count("bad_item")
+            return True
+        if not (kind or "").endswith(".delta") or isinstance(event.get("delta", ""), str):
             return False
         self._violations.count("bad_delta")
         told = event["delta"]
@@ -255,7 +281,7 @@ class ResponsesWatcher:
             self._last = raw
         self._saying = self._saying or str(event.get("type")).endswith(".delta")
         item, index = event.get("item"), event.get("output_index")
-        if event.get("type") == "response.output_item.done" and isinstance(item, dict):
+        if event.get("type") == DONE and isinstance(item, dict):
             self._finished[index if isinstance(index, int) else len(self._finished)] = item
             self._saying = False
 
@@ -356,11 +382,6 @@ def _is_created(event: Json) -> bool:
     """
     numbered = isinstance(event.get("sequence_number"), int)
     return numbered and event.get("type") == "response.created" and is_whole(event.get("response"))
-
-
-def _may_be_error(event: Json) -> bool:
-    """`error` events, flat or nested, and error objects of other shapes; `error: null` is none."""
-    return event.get("type") in (None, "error") or bool(event.get("error"))
 
 
 def _is_whole(raw: bytes) -> bool:
