@@ -1,0 +1,1 @@
+"""Local ONNX models, each in a process of its own."""
