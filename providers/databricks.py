@@ -8,16 +8,22 @@ comes before the first chunk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import structlog
+
+from translators.errors import ProxyError
 from translators.ir import Shape
 from translators.profile import merge
 
-from .base import ModelInfo, Surface
+from .base import ModelInfo, Surface, Upstream
+from .databricks_facts import is_served, offered_surfaces, takes_no_tools, with_task
+from .databricks_services import list_services
 from .http import HttpClient
 from .openai import REFUSED_S, OpenAIProvider, Settings
 from .quirks import Quirks
+from .signing import Signer
 
 ABSENT = (b"passthrough is not supported", b"endpoint_not_found", b"resource_does_not_exist")
 """Words that say the surface, or the model on it, is not there."""
@@ -30,21 +36,27 @@ DOUBTFUL = (
 )
 """Words that also come for one odd request: it moves on, the surface is tried again soon."""
 DOUBT_S = 60.0
+EXPIRED = frozenset({401, 403})
+"""Answers to a token that is no longer good; S dbx-tools: also `403 Invalid Token`."""
 
-_SURFACE_OF: Mapping[str, Surface] = {
-    "mlflow/v1/chat/completions": "chat",
-    "openai/v1/responses": "responses",
-    "mlflow/v1/responses": "open_responses",
-}
-"""API types of the listing that are surfaces of ours; the others say nothing of them."""
-_SERVED = frozenset({"llm/v1/chat", "llm/v1/embeddings"})
+_log = structlog.get_logger("dragoman")
 
 
 class DatabricksProvider(OpenAIProvider):
-    """A workspace, signed with a personal access token."""
+    """A workspace; `signer` signs where the account's own key does not."""
 
-    def __init__(self, settings: Settings, client: HttpClient, quirks: Quirks | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        client: HttpClient,
+        quirks: Quirks | None = None,
+        signer: Signer | None = None,
+    ) -> None:
         super().__init__(settings, client, quirks)
+        self._signer = signer
+        if signer is not None:
+            self.private = signer.private
+        self._services: Sequence[ModelInfo] = ()
         self._offered: dict[str, frozenset[Surface]] = {}
         self._toolless: frozenset[str] = frozenset()
 
@@ -59,10 +71,44 @@ class DatabricksProvider(OpenAIProvider):
             return REFUSED_S
         return DOUBT_S if any(words in text for words in DOUBTFUL) else 0.0
 
+    async def open(self, surface: Surface, model: str, body: bytes, stream: bool) -> Upstream:
+        signer = self._signer
+        if signer is None:
+            return await super().open(surface, model, body, stream)
+        signed = signer.fresh() or await signer.headers()
+        upstream = await self._send(surface, model, body, signed)
+        if upstream.status not in EXPIRED:
+            return upstream
+        try:
+            other = await signer.instead_of(signed)
+        except BaseException:
+            upstream.close()
+            raise
+        if other is None:
+            return upstream
+        upstream.close()
+        upstream = await self._send(surface, model, body, other)
+        if upstream.status in EXPIRED:
+            signer.note_useless()
+        return upstream
+
+    async def _send(self, surface: Surface, model: str, body: bytes, signed: Mapping[str, str]) -> Upstream:
+        url, headers = self._way(model, surface)
+        return await self._client.post(self.name, url, {**headers, **signed}, body, self._proxy)
+
+    async def aclose(self) -> None:
+        if self._signer is not None:
+            await self._signer.aclose()
+        await super().aclose()
+
     async def models(self) -> Sequence[ModelInfo]:
-        """Endpoints that speak a shape of ours, each with the task it serves, wherever it is told."""
-        listed = [_with_task(info) for info in await super().models()]
-        listed = [info for info in listed if _is_served(info.facts.get("task"))]
+        """What speaks a shape of ours, each with the task it serves, wherever it is told.
+
+        Endpoints first, then services of the gateway.
+        """
+        endpoints, signed = await self._list_endpoints()
+        listed = [with_task(info) for info in (*endpoints, *await self._list_services(endpoints, signed))]
+        listed = [info for info in listed if is_served(info.facts.get("task"))]
         offered = {info.id: surfaces for info in listed if (surfaces := offered_surfaces(info.facts))}
         if offered != self._offered:
             self._offered = offered
@@ -72,6 +118,35 @@ class DatabricksProvider(OpenAIProvider):
             self._toolless = toolless
             self._door.cache_clear()
         return tuple(listed)
+
+    async def _list_endpoints(self) -> tuple[Sequence[ModelInfo], Mapping[str, str]]:
+        """And the headers that were good for it."""
+        if self._signer is None:
+            return await self._list_models({}), {}
+        signed = await self._signer.headers()
+        try:
+            return await self._list_models(signed), signed
+        except ProxyError as error:
+            other = await self._signer.instead_of(signed) if error.kind == "upstream_auth" else None
+            if other is None:
+                raise
+        return await self._list_models(other), other
+
+    async def _list_services(
+        self, endpoints: Sequence[ModelInfo], signed: Mapping[str, str]
+    ) -> Sequence[ModelInfo]:
+        """Without them there is still everything that the endpoints serve: a failure is no error."""
+        profile = self.profile("", "chat")
+        if profile.wire.models.kind != "databricks" or profile.wire.models.path is None:
+            return ()
+        headers = {**self._headers(profile.auth), **signed}
+        try:
+            self._services = await list_services(self.name, self._base, headers, endpoints)
+        except (ProxyError, TimeoutError) as error:
+            _log.info(
+                "model_services_not_listed", provider=self.name, reason=str(error) or "no answer in time"
+            )
+        return self._services
 
     def _listed(self, model: str, overrides: Mapping[str, Any]) -> Mapping[str, Any]:
         return merge({"tools": {"supported": False}}, overrides) if model in self._toolless else overrides
@@ -95,50 +170,3 @@ def narrowed(order: Sequence[Surface], offered: frozenset[Surface], client: Shap
     if native and (client == "responses" or "chat" not in offered):
         left.insert(0, "responses")
     return tuple(left) or tuple(order)
-
-
-def offered_surfaces(facts: Mapping[str, Any]) -> frozenset[Surface]:
-    """What an entry of the listing says it is served on; empty: it does not say."""
-    task = facts.get("task")
-    if isinstance(task, str) and task.startswith("agent/"):
-        return frozenset({"responses"} if task.endswith("/responses") else {"chat"})
-    types = [kind for entity in _entities(facts) for kind in _api_types(entity)]
-    return frozenset(_SURFACE_OF[kind] for kind in types if kind in _SURFACE_OF)
-
-
-def takes_no_tools(facts: Mapping[str, Any]) -> bool:
-    """Only an explicit `false` says so: 4 of 20 entries of a real workspace had no word on it."""
-    models = [_table(entity, "foundation_model") for entity in _entities(facts)]
-    told = (_table(each, "capabilities").get("function_calling") for each in (facts, *models))
-    return any(word is False for word in told)
-
-
-def _is_served(task: Any) -> bool:
-    """Custom endpoints tell no task; whatever is told and is neither chat, agent nor embeddings is not."""
-    return not isinstance(task, str) or task in _SERVED or task.startswith("agent/")
-
-
-def _with_task(info: ModelInfo) -> ModelInfo:
-    """External models have their task inside the entity (`external_model.task`)."""
-    if info.facts.get("task"):
-        return info
-    tasks = (_table(entity, "external_model").get("task") for entity in _entities(info.facts))
-    task = next((each for each in tasks if isinstance(each, str)), None)
-    return ModelInfo(info.id, info.provider, {**info.facts, "task": task}) if task else info
-
-
-def _entities(facts: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """`config` may be `{}`, and an old workspace says `served_models`."""
-    config = _table(facts, "config")
-    served = config.get("served_entities") or config.get("served_models")
-    yield from (each for each in (served if isinstance(served, list) else ()) if isinstance(each, dict))
-
-
-def _api_types(entity: Mapping[str, Any]) -> list[str]:
-    types = _table(entity, "foundation_model").get("api_types")
-    return [kind for kind in types if isinstance(kind, str)] if isinstance(types, list) else []
-
-
-def _table(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = holder.get(key)
-    return value if isinstance(value, dict) else {}
