@@ -29,6 +29,8 @@ def normalise(url: str, kind: str) -> str:
         path = _before(path, _WORKSPACE_PATHS)
     elif parts.query or parts.fragment:
         raise ValueError("must not hold a query; put it into overrides.wire.chat")
+    if kind == "ollama":
+        path = path.removesuffix("/v1").removesuffix("/api")
     route = next((each for each in _ROUTES if path.endswith(each)), None)
     if route:
         raise ValueError(f"must end before {route}; the gateway adds it")

@@ -12,7 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from .extra_body import refused_keys
+from .names import check_names
 from .problems import Problem, did_you_mean
+from .sign_in import sign_in_problems
 
 _NEEDS: Mapping[str, str] = {
     "openai": "base_url",
@@ -35,7 +37,7 @@ def check_all(raw: Mapping[str, Any], profiles: Collection[str]) -> Iterator[Pro
     yield from _names(providers)
     for position, provider in enumerate(providers):
         yield from _provider(provider, position, profiles)
-    yield from _aliases(_table(raw.get("aliases")), providers)
+    yield from check_names(raw, providers)
 
 
 def _server(server: Mapping[str, Any]) -> Iterator[Problem]:
@@ -58,7 +60,8 @@ def _names(providers: list[Mapping[str, Any]]) -> Iterator[Problem]:
 def _provider(provider: Mapping[str, Any], position: int, profiles: Collection[str]) -> Iterator[Problem]:
     kind, row = _text(provider.get("kind")), _text(provider.get("profile"))
     need = _NEEDS.get(kind)
-    if need and need not in provider:
+    found_elsewhere = kind == "databricks" and ("auth" in provider or "config_profile" in provider)
+    if need and need not in provider and not found_elsewhere:
         message = f'required for kind {kind}, e.g. {need} = "{_EXAMPLE[kind]}"'
         yield Problem(("providers", position, need), message)
     other = {"base_url": "path", "path": "base_url"}.get(need or "")
@@ -67,45 +70,10 @@ def _provider(provider: Mapping[str, Any], position: int, profiles: Collection[s
     if row and row not in profiles:
         hint = did_you_mean(row, profiles) or f"; there are {', '.join(sorted(profiles))}"
         yield Problem(("providers", position, "profile"), f"no profile is named {row!r}{hint}")
+    for key, message in sign_in_problems(provider, kind):
+        yield Problem(("providers", position, key), message)
     for problem in refused_keys(_table(provider.get("extra_body"))):
         yield replace(problem, place=("providers", position, "extra_body", *problem.place))
-
-
-def _aliases(aliases: Mapping[str, Any], providers: list[Mapping[str, Any]]) -> Iterator[Problem]:
-    names = {_text(provider.get("name")) for provider in providers}
-    for alias, target in aliases.items():
-        if "/" in alias and alias.partition("/")[0] in names:
-            message = "can never be reached: a name that begins with a provider's addresses that provider"
-            yield Problem(("aliases", alias), message)
-        if _leads_back(alias, aliases):
-            yield Problem(("aliases", alias), "leads back to itself")
-        elif isinstance(target, str) and target.strip() and target not in aliases:
-            yield from _alias_target(alias, target, names, providers)
-
-
-def _leads_back(alias: str, aliases: Mapping[str, Any]) -> bool:
-    seen, name = set(), alias
-    while isinstance(aliases.get(name), str):
-        if name in seen:
-            return True
-        seen.add(name)
-        name = aliases[name]
-    return False
-
-
-def _alias_target(
-    alias: str, target: str, names: Collection[str], providers: list[Mapping[str, Any]]
-) -> Iterator[Problem]:
-    """A target is `provider/model`, another alias, or the bare name of a model that a provider lists."""
-    prefix, slash, _ = target.partition("/")
-    listed = [model for provider in providers for model in _list(provider.get("models"))]
-    if (slash and prefix in names) or target in listed:
-        return
-    if slash:
-        yield Problem(("aliases", alias), f"no provider is named {prefix!r}{did_you_mean(prefix, names)}")
-    elif all("models" in provider for provider in providers):
-        hint = did_you_mean(target, [model for model in listed if isinstance(model, str)])
-        yield Problem(("aliases", alias), f"no provider lists {target!r}{hint}")
 
 
 def is_loopback(host: str) -> bool:

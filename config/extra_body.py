@@ -22,16 +22,16 @@ def refused_keys(extra: Mapping[str, Any]) -> Iterator[Problem]:
         if key in extra:
             yield Problem((key,), f"cannot be set here: {reason}")
     for key, value in extra.items():
-        if not _is_json(value):
+        if not is_json(value):
             yield Problem((key,), "holds what JSON cannot (inf, nan, or a number over 64 bits)")
 
 
-def _is_json(value: Any) -> bool:
+def is_json(value: Any) -> bool:
     """TOML's dates are written as text, the way JSON does it."""
     if isinstance(value, Mapping):
-        return all(map(_is_json, value.values()))
+        return all(map(is_json, value.values()))
     if isinstance(value, list):
-        return all(map(_is_json, value))
+        return all(map(is_json, value))
     if isinstance(value, float):
         return math.isfinite(value)
     try:

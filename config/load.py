@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from .checks import check_all
+from .conflicts import provider_conflicts
 from .environment import substitute
 from .lines import find_line
 from .overrides import find_problems, sections, without_false
@@ -43,7 +44,7 @@ def load(
     `profiles` are the names that a provider's `profile` may take; `server` are values from
     the command line, which win over the file's. Raises `ConfigErrors`.
     """
-    text = _read(path) if path else ""
+    text = read(path) if path else ""
     return parse(text, environ, profiles, server, path)
 
 
@@ -77,18 +78,19 @@ def check(
     problems: list[Problem] = []
     filled = substitute(raw, environ, problems)
     unset = {problem.place for problem in problems}
-    found = [*_override_problems(filled), *check_all(filled, profiles)]
+    found = [*_override_problems(filled), *_conflicts(filled, profiles), *check_all(filled, profiles)]
     try:
         config = Config.model_validate(_with_plain_overrides(filled))
     except ValidationError as error:
         config = None
-        found += [_explain(fault) for fault in error.errors(include_url=False)]
+        found += [_explain(fault) for fault in _first_causes(error.errors(include_url=False))]
     # A value with an unset variable in it has had its say.
     problems += [each for each in found if each.place not in unset]
     return list(dict.fromkeys(problems)), None if problems else config
 
 
-def _read(path: Path) -> str:
+def read(path: Path) -> str:
+    """Raises `ConfigErrors`."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -112,6 +114,16 @@ def _override_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
             yield replace(problem, place=("providers", at, "overrides", *problem.place))
 
 
+def _conflicts(raw: Mapping[str, Any], profiles: Collection[str]) -> Iterator[Problem]:
+    """Of overrides without a fault of their own, over the rows that they may meet."""
+    for at, table, kind in _override_tables(raw):
+        provider = raw["providers"][at]
+        known = provider.get("profile") is None or provider["profile"] in profiles
+        if table and known and not any(find_problems(table, kind)):
+            for problem in provider_conflicts(provider, without_false(table)):
+                yield replace(problem, place=("providers", at, "overrides", *problem.place))
+
+
 def _with_plain_overrides(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Faulty overrides are told once, with their places, and not again by the model."""
     out = dict(raw)
@@ -122,6 +134,12 @@ def _with_plain_overrides(raw: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def _first_causes(faults: Sequence[ErrorDetails]) -> Iterator[ErrorDetails]:
+    """Without the lists that are too short only because of a fault in an entry."""
+    holders = {fault["loc"][:-at] for fault in faults for at in range(1, len(fault["loc"]))}
+    return (fault for fault in faults if fault["type"] != "too_short" or fault["loc"] not in holders)
+
+
 def _explain(fault: ErrorDetails) -> Problem:
     """Pydantic's fault in our words; its input is quoted only where it cannot be a secret."""
     place, kind, message = fault["loc"], fault["type"], fault["msg"]
@@ -129,6 +147,8 @@ def _explain(fault: ErrorDetails) -> Problem:
         message = "unknown key" + _nearest(place)
     elif kind == "missing":
         message = "is required"
+    elif kind == "too_short":
+        message = "must not be empty: name at least one, or leave the key out"
     elif kind == "tuple_type" and place == ("providers",):
         message = "must be a list of tables: begin each provider with [[providers]]"
     elif kind in ("model_type", "dict_type"):

@@ -9,69 +9,52 @@ import dataclasses
 import types
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from translators.profile import Profile
 
 from .problems import Place, Problem, did_you_mean
+from .values import value_problems
 
-OLLAMA_KEYS: Mapping[str, Any] = {"num_ctx": int, "keep_alive": str | int}
-"""Keys beside the sections that an ollama provider takes: context length, time to stay loaded."""
+OWN_KEYS: Mapping[str, Mapping[str, Any]] = {
+    "ollama": {"num_ctx": int, "keep_alive": str | int},
+    "onnx": {
+        "threads": Annotated[int, Field(ge=1)],
+        "num_ctx": Annotated[int, Field(ge=1)],
+        "devices": list[str],
+        "variant": str,
+        "max_loaded": Annotated[int, Field(ge=1)],
+        "idle_unload_s": Annotated[float, Field(ge=0, allow_inf_nan=False)],
+        "max_queue": Annotated[int, Field(ge=0)],
+    },
+}
+"""Keys beside the sections that providers of a kind take.
+
+Both: `num_ctx`, tokens of context. Ollama: `keep_alive`, how long a model stays loaded, a duration or
+seconds. ONNX: `threads` of the processor for each model; `devices`, execution providers in place of the
+folder's own; `variant` of the files of an `onnx-community` folder (`q4`, `int8`, ...); `max_loaded` models in
+memory, the one used longest ago makes way; `idle_unload_s`, 0 for never; `max_queue` requests that wait for
+one model.
+"""
+_WORDS: Mapping[Any, str] = {int: "a number", str | int: "a duration or seconds"}
 
 
 def find_problems(overrides: Mapping[str, Any], kind: str) -> Iterator[Problem]:
     """Unknown keys, with the nearest known one, and values out of range; places begin at the table."""
-    sections = {key: value for key, value in overrides.items() if key not in OLLAMA_KEYS}
-    for key, expected in OLLAMA_KEYS.items():
-        if key in overrides:
-            yield from _ollama_problem(key, expected, overrides[key], kind)
+    own = {key: value for key, value in overrides.items() if any(key in keys for keys in OWN_KEYS.values())}
+    sections = {key: value for key, value in overrides.items() if key not in own}
+    for key, value in own.items():
+        yield from _own_problems(key, value, kind)
     yield from _unknown(sections, Profile, ())
-    yield from _request_problems(sections.get("request"))
-    reasoning = sections.get("reasoning")
-    tags = reasoning.get("tags") if isinstance(reasoning, Mapping) else None
-    if isinstance(tags, list | tuple) and "" in tags:
-        yield Problem(("reasoning", "tags"), "should hold no empty text")
+    yield from value_problems(sections)
     try:
         _adapter().validate_python(without_false(sections))
     except ValidationError as error:
         for fault in error.errors(include_input=False, include_url=False):
             message = fault["msg"].removeprefix("Input ").replace("valid tuple", "list")
             yield Problem(_without_tags(fault["loc"]), message)
-
-
-_THE_CALL = ("model", "messages", "input", "stream", "stream_options")
-"""Keys that the gateway itself goes by: another name or a default for them breaks the reply."""
-
-
-def _request_problems(rules: Any) -> Iterator[Problem]:
-    """What takes more than a type to judge of the section `request`."""
-    if not isinstance(rules, Mapping):
-        return
-    for key in ("context_window", "chars_per_token"):
-        value = rules.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool) and not value > 0:
-            yield Problem(("request", key), "should be greater than 0")
-    ratio, window = rules.get("chars_per_token"), rules.get("context_window")
-    if ratio not in (None, False) and (window is None or window is False):
-        yield Problem(("request", "chars_per_token"), "needs `request.context_window` beside it")
-    yield from _clamp_problems(rules.get("clamp"))
-    for key in ("rename", "defaults"):
-        table = rules.get(key)
-        named = [name for name in _THE_CALL if name in table] if isinstance(table, Mapping) else []
-        yield from (Problem(("request", key, name), "is the call's own and stays as it is") for name in named)
-
-
-def _clamp_problems(clamp: Any) -> Iterator[Problem]:
-    for key, bounds in clamp.items() if isinstance(clamp, Mapping) else ():
-        pair = isinstance(bounds, list) and len(bounds) == 2 and all(map(_is_number, bounds))
-        if pair and bounds[0] > bounds[1]:
-            yield Problem(("request", "clamp", key), "should be [least, most]")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def without_false(overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,11 +66,27 @@ def sections() -> tuple[str, ...]:
     return tuple(key for key in _fields(Profile) if key != "name")
 
 
-def _ollama_problem(key: str, expected: Any, value: object, kind: str) -> Iterator[Problem]:
-    if kind != "ollama":
-        yield Problem((key,), "is for providers of kind ollama only")
-    elif not isinstance(value, expected) or isinstance(value, bool):
-        yield Problem((key,), "should be a number" if expected is int else "should be a duration or seconds")
+def _own_problems(key: str, value: object, kind: str) -> Iterator[Problem]:
+    expected = OWN_KEYS.get(kind, {}).get(key)
+    if expected is None:
+        kinds = " and ".join(each for each, keys in OWN_KEYS.items() if key in keys)
+        yield Problem((key,), f"is for providers of kind {kinds} only")
+    elif expected in _WORDS:
+        if not isinstance(value, expected) or isinstance(value, bool):
+            yield Problem((key,), f"should be {_WORDS[expected]}")
+    else:
+        yield from _type_problems(key, value, expected)
+
+
+def _type_problems(key: str, value: object, expected: Any) -> Iterator[Problem]:
+    if isinstance(value, bool):
+        yield Problem((key,), "must not be true or false")
+        return
+    try:
+        TypeAdapter(expected).validate_python(value, strict=True)
+    except ValidationError as error:
+        for fault in error.errors(include_input=False, include_url=False):
+            yield Problem((key, *fault["loc"]), fault["msg"].removeprefix("Input "))
 
 
 def _unknown(table: Mapping[str, Any], cls: Any, place: Place) -> Iterator[Problem]:
@@ -112,9 +111,16 @@ def _replace_false(table: Mapping[str, Any], cls: Any) -> dict[str, Any]:
         wanted = known.get(key)
         if isinstance(value, Mapping) and dataclasses.is_dataclass(wanted):
             out[key] = _replace_false(value, wanted)
+        elif isinstance(value, Mapping):  # free in its keys
+            holds = get_args(wanted)[-1:]
+            out[key] = {name: _or_none(each, *holds) for name, each in value.items()}
         else:
-            out[key] = None if value is False and _may_be_none(wanted) else value
+            out[key] = _or_none(value, wanted)
     return out
+
+
+def _or_none(value: Any, wanted: Any = None) -> Any:
+    return None if value is False and _may_be_none(wanted) else value
 
 
 def _may_be_none(wanted: Any) -> bool:

@@ -89,7 +89,7 @@ OVERRIDES: list[tuple[dict[str, Any], str, list[str]]] = [
     ({"reasoning": {"tags": False, "map": {"a": "b"}}, "tools": {"max": False}}, "openai", []),
     ({"wire": {"responses": False, "models": {"path": False}}}, "openai", []),
     ({"num_ctx": 4096, "keep_alive": -1}, "ollama", []),
-    ({"num_ctx": 4096}, "openai", ["num_ctx: is for providers of kind ollama only"]),
+    ({"num_ctx": 4096}, "openai", ["num_ctx: is for providers of kind ollama and onnx only"]),
     ({"num_ctx": "many"}, "ollama", ["num_ctx: should be a number"]),
     ({"keep_alive": True}, "ollama", ["keep_alive: should be a duration or seconds"]),
     ({"name": "x"}, "openai", ["name: unknown key"]),
@@ -130,7 +130,7 @@ def test_false_turns_off_what_may_be_none_and_nothing_else() -> None:
     assert without_false(table) == {
         "reasoning": {"tags": None, "drop_sampling": False},
         "request": {"force": {"x": False}},
-        "answer": {"finish_map": {"stop": False}},
+        "answer": {"finish_map": {"stop": None}},
         "num_ctx": 3,
     }
 
