@@ -19,10 +19,15 @@ if TYPE_CHECKING:  # the commands that only read a configuration need no transla
 
     from .extra_body import ExtraBody
 
-Surface = Literal["chat", "responses", "open_responses", "embeddings"]
+Surface = Literal["chat", "responses", "open_responses", "ollama", "embeddings"]
 """One of a backend's doors; `open_responses` speaks the Responses shape with its own limits."""
 
-SHAPE_OF: Mapping[Surface, Shape] = {"chat": "chat", "responses": "responses", "open_responses": "responses"}
+SHAPE_OF: Mapping[Surface, Shape] = {
+    "chat": "chat",
+    "responses": "responses",
+    "open_responses": "responses",
+    "ollama": "ollama",
+}
 
 
 @dataclass(slots=True)
@@ -61,7 +66,7 @@ class Provider(Protocol):
     name: str
     kind: str
     unavailable: str | None
-    """Why nothing can be asked of it (a kind not built, a missing extra), else None."""
+    """Why nothing can be asked of it (a missing extra), else None."""
     private: Sequence[str]
     """What no client may read in an error: the key the backend is asked with."""
     extra_body: ExtraBody | None
@@ -76,6 +81,10 @@ class Provider(Protocol):
 
         `overrides` are checked profile sections of one request, merged over the account's own.
         """
+        ...
+
+    def explain(self, model: str, surface: Surface) -> Mapping[str, tuple[Any, str]]:
+        """Every key of that profile (`request.drop`, ...): its value and the layer that set it."""
         ...
 
     def learn_refusal(self, model: str, surface: Surface, status: int, body: bytes) -> bool:
@@ -107,7 +116,8 @@ class Target:
 
     provider: Provider
     model: str
+    id: str = field(init=False, compare=False)
+    """`provider/model`."""
 
-    @property
-    def id(self) -> str:
-        return f"{self.provider.name}/{self.model}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", f"{self.provider.name}/{self.model}")

@@ -1,24 +1,25 @@
-"""Which backend model a name means, answered from memory.
+"""Which endpoints a name means, answered from memory; kept up to date behind the callers' backs.
 
-`resolve` and `entries` never wait: static lists are there from the start, discovered ones
-arrive in the background and are renewed when they are used and old. A listing that fails
-leaves the last good one in place.
+`find` and `entries` never wait: static lists are there from the start, discovered ones arrive in the
+background and are renewed when they are used and old. A listing that fails leaves the last good one in
+place. What calls show of endpoints (`health.py`) changes the order of a class from time to time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import difflib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import structlog
 
 from translators.errors import ProxyError
 
-from .base import ModelInfo, Provider, Target
+from .base import ModelInfo, Provider
+from .directory import Directory, Entry, Found, Names, cards_of
+from .health import Health
+from .ranking import ModelCard, Ranking
 
 TTL_S = 300.0
 """Age from which a discovered list is renewed on its next use."""
@@ -26,20 +27,11 @@ RETRY_S = 10.0
 """Least time between two listings of one provider, whatever asks for them."""
 LISTING_S = 10.0
 """A listing that takes longer counts as failed."""
-_NEAR_POOL = 2000
-_NEAR_LENGTH = 128
+RANK_S = 15.0
+"""Least time between two orders made of what calls have shown."""
+_NAME_LENGTH = 128
 
 _log = structlog.get_logger("dragoman.catalog")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One name of the public model list, and the model that it reaches."""
-
-    id: str
-    target: Target
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """What the provider's listing said of the model; empty for configured ones."""
 
 
 @dataclass(slots=True)
@@ -47,10 +39,15 @@ class _Listing:
     """What one provider serves, as far as known."""
 
     models: tuple[ModelInfo, ...]
+    cards: Sequence[ModelCard]
     discovered: bool
     tried_at: float | None = None
     loaded_at: float = 0.0
     task: asyncio.Task[None] | None = None
+    failed: bool = False
+    """Whether the last attempt brought nothing."""
+    reason: str = ""
+    """Why that was, the last time."""
     asked: bool = False
     """Whether the provider has answered once, or failed to."""
 
@@ -58,82 +55,115 @@ class _Listing:
 class Catalog:
     """Every name a client may use as `model`.
 
-    `configured[name]` is a provider's static list; None or absent: the provider is asked.
+    `configured[name]` is a provider's static list; None or absent: the provider is asked. `classes` are
+    words of models' names and the class each tells, over the built-in ones. `listed[name]` is what an asked
+    provider answered in an earlier life.
     """
 
     def __init__(
         self,
         providers: Sequence[Provider],
-        aliases: Mapping[str, str],
+        names: Names,
         configured: Mapping[str, Sequence[str] | None],
         clock: Callable[[], float] = time.monotonic,
+        classes: Mapping[str, str] | None = None,
+        health: Health | None = None,
+        listed: Mapping[str, Sequence[ModelInfo]] | None = None,
     ) -> None:
         self.providers = tuple(providers)
         self._by_name = {provider.name: provider for provider in providers}
-        self._aliases = dict(aliases)
+        self._names, self._classes = names, classes
         self._clock = clock
-        self._listings = {p.name: _first_listing(p, configured.get(p.name)) for p in providers}
-        self._bare: dict[str, list[Target]] = {}
-        self._entries: list[Entry] = []
-        self._index()
+        self._health = health or Health()
+        known = listed or {}
+        self._listings = {
+            p.name: _first_listing(p, configured.get(p.name), known.get(p.name, ())) for p in providers
+        }
+        self._ranked_at, self._ranked_version = clock(), self._health.version
+        self._ranking: asyncio.Task[None] | None = None
+        self._making = asyncio.Lock()
+        self._listed_count = self._made_count = 0
+        self._directory = self._made()
 
-    async def start(self) -> None:
-        """Begin to ask the providers without a static list; returns at once."""
+    async def start(self, wait_s: float = 0.0) -> None:
+        """Begin to ask the providers without a static list; returns when all answered, or at `wait_s`."""
         for name, listing in self._listings.items():
             if listing.discovered:
                 self._renew(name, listing)
+        asked = [each.task for each in self._listings.values() if each.task is not None]
+        if asked and wait_s:
+            await asyncio.wait(asked, timeout=wait_s)
 
     async def aclose(self) -> None:
-        tasks = [listing.task for listing in self._listings.values() if listing.task is not None]
-        for task in tasks:
+        tasks = [listing.task for listing in self._listings.values()] + [self._ranking]
+        running = [task for task in tasks if task is not None]
+        for task in running:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
 
-    def resolve(self, name: str, *, embeddings: bool = False) -> list[Target]:
-        """The targets `name` may mean, best first; at least one.
+    def find(self, name: str, *, embeddings: bool = False) -> Found:
+        """What `name` means: the endpoints, best first, at least one.
 
-        Targets that cannot answer (an unavailable provider, one without embeddings) are among
-        them only when there is no other: asking them says why.
+        Endpoints that cannot answer (an unavailable provider, one without embeddings) are among them
+        only when there is no other: asking them says why.
 
-        Raises `ProxyError`: not_found (404, `model_not_found`) for an unknown name, unavailable
-        (503) when a list that might hold it is still being loaded for the first time.
+        Raises `ProxyError`: not_found (404, `model_not_found`) for an unknown name, unavailable (503)
+        when a list that might hold it is still being loaded for the first time.
         """
         self._renew_old()
-        targets = self._find(name)
-        if not targets:
+        found = self._directory.find(name, embeddings=embeddings)
+        if found is None:
             raise self._missing(name)
-        able = [target for target in targets if target.provider.unavailable is None] or targets
-        return _that_embed(able) if embeddings else able
+        return found
 
-    def entries(self) -> list[Entry]:
-        """The public model list: `provider/model` ids, bare names, aliases; no name twice."""
+    def entries(self) -> Sequence[Entry]:
+        """The public model list: `provider/model` ids, bare names, aliases, groups, classes; each once."""
         self._renew_old()
-        return self._entries
+        return self._directory.entries
 
     def entry(self, name: str) -> Entry | None:
         """The entry of a name, listed or not (`provider/unlisted`, an alias of an alias)."""
-        found = next((entry for entry in self.entries() if entry.id == name), None)
-        if found is not None:
-            return found
-        targets = self._find(name)
-        return Entry(name, targets[0]) if targets else None
+        return self._directory.entry(name)
 
-    def _find(self, name: str) -> list[Target]:
-        """Exact `provider/model`, listed bare name, alias; in this order."""
-        seen: set[str] = set()
-        while name not in seen:
-            seen.add(name)
-            prefix, slash, model = name.partition("/")
-            provider = self._by_name.get(prefix) if slash and model else None
-            if provider is not None:
-                return [Target(provider, model)]
-            if name in self._bare:
-                return self._bare[name]
-            name = self._aliases.get(name, name)
-        return []
+    def ranking(self) -> Ranking:
+        """The endpoints as they are ranked now."""
+        self._renew_old()
+        return self._directory.ranking
+
+    def directory(self) -> Directory:
+        """What every name means now: it never changes, and another takes its place."""
+        self._renew_old()
+        return self._directory
+
+    def listed(self, provider: str) -> Sequence[ModelInfo]:
+        """The models that it is known to serve."""
+        return self._listings[provider].models
+
+    @property
+    def loading(self) -> Sequence[str]:
+        """Providers whose list is being loaded for the first time."""
+        return [name for name, listing in self._listings.items() if _is_first_load(listing)]
+
+    @property
+    def stale(self) -> Sequence[str]:
+        """Providers whose last listing failed: what is known of them may be old."""
+        return [name for name, listing in self._listings.items() if listing.failed]
+
+    @property
+    def faults(self) -> Mapping[str, str]:
+        """Why the last listing of those brought nothing."""
+        return {name: self._listings[name].reason for name in self.stale}
+
+    async def refresh(self) -> None:
+        """Ask every provider without a static list again, and wait for the answers."""
+        for name, listing in self._listings.items():
+            if listing.discovered:
+                self._renew(name, listing, forced=True)
+        tasks = [each.task for each in self._listings.values() if each.task is not None]
+        await asyncio.gather(*tasks)
 
     def _missing(self, name: str) -> ProxyError:
-        waiting = [each for each, listing in self._listings.items() if _is_first_load(listing)]
+        waiting = self.loading
         for each, listing in self._listings.items():
             if listing.discovered:
                 self._renew(each, listing)
@@ -142,84 +172,106 @@ class Catalog:
         if waiting:
             message = f"the model list of {', '.join(waiting)} is still being loaded; try again"
             return ProxyError("unavailable", message, param="model", retry_after=1)
-        message = f"model {name[:_NEAR_LENGTH]!r} is not known; {self._advice(name)}"
+        message = f"model {name[:_NAME_LENGTH]!r} is not known; {self._advice(name)}"
         return ProxyError("not_found", message, param="model", code="model_not_found")
 
     def _advice(self, name: str) -> str:
         if not self.providers:
             return "no provider is configured"
-        near = self._near(name)
+        near = [] if len(name) > _NAME_LENGTH else self._directory.ranking.suggest(name)
         return f"did you mean {', '.join(near)}?" if near else "GET /v1/models lists what there is"
-
-    def _near(self, name: str) -> list[str]:
-        if len(name) > _NEAR_LENGTH:
-            return []
-        pool = [entry.id for entry in self._entries[:_NEAR_POOL]]
-        holding = [each for each in pool if name and name.lower() in each.lower()]
-        return list(dict.fromkeys(holding + difflib.get_close_matches(name, pool, 5, 0.6)))[:5]
 
     def _renew_old(self) -> None:
         now = self._clock()
         for name, listing in self._listings.items():
             if listing.discovered and now - listing.loaded_at >= TTL_S:
                 self._renew(name, listing)
+        if self._health.version != self._ranked_version and now - self._ranked_at >= RANK_S:
+            self._ranked_at, self._ranked_version = now, self._health.version
+            if self._ranking is None:
+                self._ranking = asyncio.get_running_loop().create_task(self._rank())
 
-    def _renew(self, name: str, listing: _Listing) -> None:
+    async def _rank(self) -> None:
+        """The same endpoints in the order that calls have shown; in a thread, for a catalogue may be long."""
+        try:
+            async with self._making:
+                self._directory = await asyncio.to_thread(self._measured)
+        finally:
+            self._ranking = None
+
+    def _measured(self) -> Directory:
+        before = self._directory
+        ranking = before.ranking.with_live(self._health.all_live())
+        same = _order(ranking) == _order(before.ranking)
+        return before.measured(ranking) if same else self._made(ranking)
+
+    async def _make(self) -> None:
+        """A directory with the lists that have arrived, in a thread; one for all that came meanwhile."""
+        self._listed_count += 1
+        async with self._making:
+            if self._made_count == self._listed_count:
+                return
+            count = self._listed_count
+            self._directory = await asyncio.to_thread(self._made)
+            self._made_count = count
+
+    def _renew(self, name: str, listing: _Listing, forced: bool = False) -> None:
         """Schedule a listing unless one runs or ran a moment ago; never waits."""
         now = self._clock()
-        fresh = listing.tried_at is not None and now - listing.tried_at < RETRY_S
+        fresh = listing.tried_at is not None and now - listing.tried_at < RETRY_S and not forced
         if listing.task is not None or fresh:
             return
         listing.tried_at = now
         listing.task = asyncio.get_running_loop().create_task(self._load(name, listing))
 
     async def _load(self, name: str, listing: _Listing) -> None:
+        before = listing.models, listing.cards
         try:
             async with asyncio.timeout(LISTING_S):
-                listing.models = tuple(await self._by_name[name].models())
-            listing.loaded_at = self._clock()
-            self._index()
+                models = tuple(await self._by_name[name].models())
+            if models != listing.models:  # mostly they are the same, and then nothing is to be made
+                async with self._making:  # several threads at once would keep the requests' one waiting
+                    cards = await asyncio.to_thread(cards_of, models, self._by_name[name].kind)
+                listing.models, listing.cards = models, cards
+                await self._make()
+            listing.loaded_at, listing.failed = self._clock(), False
         except (ProxyError, TimeoutError) as error:
-            reason = str(error) or f"no answer within {LISTING_S:g} s"
-            _log.warning("model_list_not_loaded", provider=name, reason=reason)
+            self._not_loaded(name, listing, str(error) or f"no answer within {LISTING_S:g} s")
+        except Exception as error:  # a list that nobody thought of: the last good one stays, for all
+            listing.models, listing.cards = before
+            self._not_loaded(name, listing, f"{type(error).__name__}: {error}"[:500])
         finally:
             listing.task = None
             listing.asked = True
 
-    def _index(self) -> None:
-        """Rebuild the name maps; runs once per listing, not per request."""
-        self._bare = {}
-        for target, info in self._listed():
-            self._bare.setdefault(info.id, []).append(target)
-        entries: dict[str, Entry] = {}
-        for entry in self._all_entries():
-            entries.setdefault(entry.id, entry)
-        self._entries = list(entries.values())
+    @staticmethod
+    def _not_loaded(name: str, listing: _Listing, reason: str) -> None:
+        listing.failed, listing.reason = True, reason
+        _log.warning("model_list_not_loaded", provider=name, reason=reason)
 
-    def _listed(self) -> Iterator[tuple[Target, ModelInfo]]:
+    def _made(self, ranking: Ranking | None = None) -> Directory:
+        """A directory of what is known now; `ranking` None: made anew."""
+        models = list(self._listed())
+        if ranking is None:
+            cards = [card for provider in self.providers for card in self._listings[provider.name].cards]
+            ranking = Ranking.build(cards, self._health.all_live(), self._classes)
+        return Directory(self.providers, self._names, models, ranking)
+
+    def _listed(self) -> Iterator[tuple[Provider, ModelInfo]]:
         for provider in self.providers:
             for info in self._listings[provider.name].models:
-                yield Target(provider, info.id), info
-
-    def _all_entries(self) -> Iterator[Entry]:
-        listed = [(target, info) for target, info in self._listed() if target.provider.unavailable is None]
-        facts = {target.id: info.facts for target, info in listed}
-        yield from (Entry(target.id, target, info.facts) for target, info in listed)
-        for name in (*(info.id for _, info in listed), *self._aliases):
-            targets = [target for target in self._find(name) if target.provider.unavailable is None]
-            if targets:
-                yield Entry(name, targets[0], facts.get(targets[0].id, {}))
+                yield provider, info
 
 
-def _first_listing(provider: Provider, models: Sequence[str] | None) -> _Listing:
-    known = tuple(ModelInfo(model, provider.name) for model in models or ())
-    return _Listing(known, discovered=models is None and provider.unavailable is None)
+def _order(ranking: Ranking) -> list[str]:
+    return [each.card.target for each in ranking.all]
+
+
+def _first_listing(provider: Provider, models: Sequence[str] | None, listed: Sequence[ModelInfo]) -> _Listing:
+    discovered = models is None and provider.unavailable is None
+    known = tuple(listed) if discovered else tuple(ModelInfo(model, provider.name) for model in models or ())
+    return _Listing(known, cards_of(known, provider.kind), discovered, asked=bool(known))
 
 
 def _is_first_load(listing: _Listing) -> bool:
     return listing.discovered and not listing.asked
-
-
-def _that_embed(targets: list[Target]) -> list[Target]:
-    """Those on providers with an embeddings path, if any."""
-    return [t for t in targets if t.provider.profile(t.model, "embeddings").wire.embeddings] or targets

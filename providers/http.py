@@ -1,12 +1,13 @@
-"""The HTTP client of the data path: one pool per process, one exception table.
+"""The HTTP client of the data path: one pool per provider, one exception table.
 
 aiohttp, because at 64 connections it relays 6,500 requests/s where httpx's own transport
 stays at 430, at a seventh of the CPU per request (docs/adr). What is decided here:
 
 - Pool without a limit: agents open many long streams, a queue would stall them.
-- No read timeout but an idle limit: a model may think for minutes. One timer per exchange
-  looks at the time of the last read; nothing is armed per chunk.
-- Redirects are answers, cookies are not kept, and only the headers given are sent.
+- No read timeout but an idle limit: a model may think for minutes. One timer for all (`deadlines.py`)
+  looks since when a read has waited; nothing is armed per chunk.
+- Redirects are answers, cookies are not kept, and only the headers given are sent: what a session of
+  aiohttp adds to a request costs a tenth of the whole exchange, so requests are put together here.
 - A pooled connection that the backend closed while it lay idle is replaced once, when not
   one byte of an answer had come.
 """
@@ -17,20 +18,25 @@ import asyncio
 import io
 import ssl
 import urllib.request
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from importlib.metadata import version
+from typing import Any
 
 import aiohttp
+from aiohttp import hdrs
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientRequest, ClientResponse
 from aiohttp.connector import Connection
+from aiohttp.helpers import TimerNoop
+from aiohttp.http_writer import StreamWriter
 from aiohttp.tracing import Trace
 from yarl import URL
 
 from translators.errors import Kind, ProxyError
 
 from .base import Upstream
+from .deadlines import Deadlines, TimeLimit
 
 USER_AGENT = f"dragoman/{version('dragoman')}"
 POOL_IDLE_S = 30.0
@@ -39,6 +45,10 @@ HEADER_BYTES = 65536
 """Longest header line taken: content security policies outgrow aiohttp's 8190."""
 _WARN_BYTES = 2**20
 """aiohttp warns above this size when a body is bytes; as a stream it is sent in pieces."""
+_AT_ONCE = 2**15
+"""A body of up to this size is handed to the connection with its head: together they stay below what the
+event loop's transports take before they ask to wait (64 KiB)."""
+_NO_TIMER = TimerNoop()
 
 FAILURES: tuple[tuple[type[BaseException], Kind, str], ...] = (
     (aiohttp.ConnectionTimeoutError, "unavailable", "no connection within the connect timeout"),
@@ -57,11 +67,6 @@ FAILURES: tuple[tuple[type[BaseException], Kind, str], ...] = (
     (OSError, "upstream", "the connection was lost"),
 )
 """First match wins, so the more specific come first. The words never name an address."""
-
-
-SLOW_CLIENT = (
-    "the client did not read its answer for longer than the idle limit, so the backend's was given up"
-)
 
 
 def as_proxy_error(error: BaseException, who: str) -> ProxyError:
@@ -85,12 +90,13 @@ def environment_proxy(url: str) -> str | None:
 
 
 class HttpClient:
-    """Sends requests of the data path; the session opens with the first one."""
+    """Sends requests of the data path; the pool opens with the first one."""
 
     def __init__(self, *, connect_timeout_s: float = 10.0, idle_timeout_s: float = 300.0) -> None:
         self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_timeout_s)
         self._idle_s = idle_timeout_s
-        self._session: aiohttp.ClientSession | None = None
+        self._deadlines = Deadlines(idle_timeout_s)
+        self._connector: _Connector | None = None
 
     async def post(
         self, who: str, url: URL, headers: Mapping[str, str], body: bytes, proxy: str | None = None
@@ -100,40 +106,110 @@ class HttpClient:
         Raises `ProxyError`: unavailable (no connection), timeout (idle limit), upstream.
         Cancelling this call closes the connection.
         """
-        data = body if len(body) <= _WARN_BYTES else io.BytesIO(body)
+        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(self._idle_s):
-                response = await self._opened().post(
-                    url, data=data, headers=headers, proxy=proxy, allow_redirects=False
-                )
+            with TimeLimit(self._deadlines, loop):
+                response = await self._ask(_request(url, headers, body, proxy, loop))
         except (aiohttp.ClientError, OSError) as error:
             raise as_proxy_error(error, who) from error
-        reading = _Reading(response, who, self._idle_s)
+        reading = _Reading(response, who, self._idle_s, self._deadlines, loop)
         return Upstream(response.status, _plain_headers(response), reading, reading.close)
 
-    async def aclose(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=_Connector(),
-                timeout=self._timeout,
-                headers={"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "identity"},
-                cookie_jar=aiohttp.DummyCookieJar(),
-                request_class=_Request,
-                middlewares=(_replace_stale,),
-                max_line_size=HEADER_BYTES,
-                max_field_size=HEADER_BYTES,
+    async def _ask(self, request: _Request) -> ClientResponse:
+        """Send once more when a pooled connection turns out closed and nothing was received."""
+        try:
+            return await self._send(request)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+            partial = isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(
+                error.message, str
             )
-        return self._session
+            if partial or request.fresh:
+                raise
+        return await self._send(request)
+
+    async def _send(self, request: _Request) -> ClientResponse:
+        """Once, on a connection of the pool or a new one."""
+        if self._connector is None:
+            self._connector = _Connector()
+        try:
+            connection = await self._connector.connect(request, traces=[], timeout=self._timeout)
+        except TimeoutError as error:
+            raise aiohttp.ConnectionTimeoutError from error
+        response = None
+        try:
+            protocol = connection.protocol
+            assert protocol is not None  # noqa: S101 - it has just been connected
+            protocol.set_response_params(
+                timer=_NO_TIMER, read_until_eof=True, max_line_size=HEADER_BYTES, max_field_size=HEADER_BYTES
+            )
+            response = await request.send(connection)
+            return await response.start(connection)
+        except BaseException:
+            if response is not None:
+                response.close()
+            connection.close()
+            raise
+
+    async def aclose(self) -> None:
+        self._deadlines.close()
+        if self._connector is not None:
+            await self._connector.close()
+            self._connector = None
 
 
 class _Request(ClientRequest):
+    DEFAULT_HEADERS = {  # noqa: RUF012 - aiohttp's own name and type
+        hdrs.USER_AGENT: USER_AGENT,
+        hdrs.ACCEPT: "*/*",
+        hdrs.ACCEPT_ENCODING: "identity",
+    }
     fresh = False
     """Whether its connection was made for it, rather than taken from the pool."""
+    _small: bytes | None = None
+    """Its body, where that fits into the connection's buffer."""
+
+    def update_body_from_data(self, body: Any, *stack: int) -> None:
+        if type(body) is bytes and 0 < len(body) <= _AT_ONCE and self.proxy is None:
+            self._small = body
+            self.headers[hdrs.CONTENT_LENGTH] = str(len(body))
+        else:
+            super().update_body_from_data(body, *stack)
+
+    async def send(self, conn: Connection) -> ClientResponse:
+        """A small body goes at once: aiohttp has a task write it, as others may have to wait."""
+        protocol, body = conn.protocol, self._small
+        if body is None or protocol is None:
+            return await super().send(conn)
+        writer = StreamWriter(protocol, self.loop)
+        await writer.write_headers(f"POST {self.url.raw_path_qs} HTTP/1.1", self.headers)
+        await writer.write(body)
+        writer.set_eof()
+        return ClientResponse(
+            self.method,
+            self.url,
+            writer=None,
+            continue100=None,
+            timer=_NO_TIMER,
+            request_info=self.request_info,
+            traces=[],
+            loop=self.loop,
+            session=None,  # type: ignore[arg-type]  # only a cookie or an unknown charset would need one
+            stream_writer=writer,
+        )
+
+
+def _request(
+    url: URL, headers: Mapping[str, str], body: bytes, proxy: str | None, loop: asyncio.AbstractEventLoop
+) -> _Request:
+    return _Request(
+        "POST",
+        url,
+        headers=headers,
+        data=body if len(body) <= _WARN_BYTES else io.BytesIO(body),
+        proxy=URL(proxy) if proxy else None,
+        loop=loop,
+        response_class=ClientResponse,
+    )
 
 
 class _Handler(ResponseHandler):
@@ -161,41 +237,40 @@ class _Connector(aiohttp.TCPConnector):
         return await super()._create_connection(req, traces, timeout)
 
 
-async def _replace_stale(
-    request: ClientRequest, handler: Callable[[ClientRequest], Awaitable[ClientResponse]]
-) -> ClientResponse:
-    """Send once more when a pooled connection turns out closed and nothing was received."""
-    try:
-        return await handler(request)
-    except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-        partial = isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str)
-        if partial or (isinstance(request, _Request) and request.fresh):
-            raise
-    return await handler(request)
-
-
 class _Reading:
     """The body of one answer, as it arrives; see `Upstream`."""
 
     __slots__ = (
-        *("_clock", "_content", "_failure", "_idle_s", "_response", "_seen", "_timer", "_waiting", "_who"),
+        *("_clock", "_content", "_deadlines", "_failure", "_idle_s", "_loop", "_response", "_since"),
+        *("_timer", "_waiting", "_who"),
     )
 
-    def __init__(self, response: ClientResponse, who: str, idle_s: float) -> None:
-        loop = asyncio.get_running_loop()
+    def __init__(
+        self,
+        response: ClientResponse,
+        who: str,
+        idle_s: float,
+        deadlines: Deadlines,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
         self._response, self._content, self._who = response, response.content, who
         self._failure: ProxyError | None = None
-        self._idle_s, self._clock = idle_s, loop.time
-        self._seen = loop.time()
+        self._idle_s, self._clock, self._loop = idle_s, loop.time, loop
+        self._since = loop.time()
         self._waiting = True
-        """For the backend; else for a client that has not taken what was read."""
-        self._timer: asyncio.TimerHandle | None = loop.call_later(idle_s, self._look)
+        """For the backend; else for a client that has not taken what was read (`app/stream.py` looks after
+        that one).
+        """
+        self._timer: asyncio.TimerHandle | None = None
+        """A timer of its own, once it has lasted for longer than the limit."""
+        self._deadlines = deadlines
+        deadlines.begin(self, loop)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
     async def __anext__(self) -> bytes:
-        self._waiting = True
+        self._waiting, self._since = True, self._clock()
         try:
             chunk = await self._content.readany()
         except (aiohttp.ClientError, OSError) as error:
@@ -204,7 +279,6 @@ class _Reading:
         if not chunk:
             self._disarm()
             raise StopAsyncIteration
-        self._seen = self._clock()
         self._waiting = False
         return chunk
 
@@ -217,19 +291,17 @@ class _Reading:
             connection.transport.abort()
         self._response.close()
 
-    def _look(self) -> None:
-        """The idle timer: wait for what is left, or end a silent exchange."""
-        left = self._seen + self._idle_s - self._clock()
+    def late(self) -> None:
+        """Wait for what is left, or end a silent exchange."""
+        left = self._since + self._idle_s - self._clock() if self._waiting else self._idle_s
         if left > 0:
-            self._timer = asyncio.get_running_loop().call_later(left, self._look)
+            self._timer = self._loop.call_later(left, self.late)
             return
-        if self._waiting:
-            self._failure = as_proxy_error(TimeoutError(), self._who)
-        else:
-            self._failure = ProxyError("timeout", SLOW_CLIENT)
+        self._failure = as_proxy_error(TimeoutError(), self._who)
         self.close()
 
     def _disarm(self) -> None:
+        self._deadlines.end(self)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -237,12 +309,14 @@ class _Reading:
 
 def _latin(value: str) -> str:
     """Undo what aiohttp does, which reads values as UTF-8: what is none could be written nowhere."""
-    return value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("latin-1")
+    return value.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def _plain_headers(response: ClientResponse) -> dict[str, str]:
     """Lower-case names, values as Latin-1; what described the body's coding, which is undone, is left out."""
-    headers = {name.lower(): _latin(value) for name, value in response.headers.items()}
+    headers = {
+        name.lower(): value if value.isascii() else _latin(value) for name, value in response.headers.items()
+    }
     if "content-encoding" in headers:
         headers.pop("content-encoding")
         headers.pop("content-length", None)

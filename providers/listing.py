@@ -7,38 +7,63 @@ from typing import Any, Literal
 
 from yarl import URL
 
-from translators.errors import ProxyError
+from translators.errors import Kind, ProxyError
 from translators.lenient import read_json
 
 from .base import ModelInfo
 
 LISTING_TIMEOUT_S = 5.0
+MAX_BYTES = 32 << 20
+"""Of a list, unpacked: 10,000 models with all that backends tell of them are a third of that."""
+_PLACES: Mapping[str, tuple[str, str]] = {"databricks": ("endpoints", "name"), "ollama": ("models", "name")}
+"""Key of the list and of a model's name, where they are not OpenAI's."""
 
 
 async def list_models(
-    provider: str, kind: Literal["openai", "databricks", "static"], url: URL, headers: Mapping[str, str]
+    provider: str,
+    kind: Literal["openai", "databricks", "ollama", "static"],
+    url: URL,
+    headers: Mapping[str, str],
 ) -> tuple[ModelInfo, ...]:
-    """GET `url` and read its entries in the order given; raises `ProxyError` for anything but a list."""
-    # Imported on use: with static lists nothing needs it, and it costs 0.1 s of start.
-    import httpx
+    """GET `url` and read its entries in the order given; raises `ProxyError` for anything but a list.
 
-    try:
-        async with httpx.AsyncClient(timeout=LISTING_TIMEOUT_S) as client:
-            answer = await client.get(str(url), headers=dict(headers))
-        answer.raise_for_status()
-    except httpx.HTTPStatusError as error:
-        raise _failed(provider, f"status {error.response.status_code}") from error
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise _failed(provider, type(error).__name__) from error
-    body, _ = read_json(answer.content)
+    It is an upstream_auth when the key was refused.
+    """
+    status, content = await fetch(provider, url, headers)
+    if not 200 <= status < 300:
+        raise _failed(provider, f"status {status}", "upstream_auth" if status in (401, 403) else "upstream")
+    body, _ = read_json(content)
     if body is None:
         raise _failed(provider, "it is no JSON")
     return tuple(_read(body, provider, kind))
 
 
+async def fetch(provider: str, url: URL, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    """Status and body of a GET; raises `ProxyError` when there was no answer, or more than MAX_BYTES."""
+    # Imported on use: with static lists nothing needs it, and it costs 0.1 s of start.
+    import httpx
+
+    try:
+        async with (
+            httpx.AsyncClient(timeout=LISTING_TIMEOUT_S) as client,
+            client.stream("GET", str(url), headers=dict(headers)) as answer,
+        ):
+            content = bytearray()
+            async for piece in answer.aiter_bytes():
+                content += piece
+                if len(content) > MAX_BYTES:
+                    raise _failed(provider, f"it is longer than {MAX_BYTES >> 20} MiB")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise _failed(provider, type(error).__name__) from error
+    return answer.status_code, bytes(content)
+
+
 def _read(body: Any, provider: str, kind: str) -> Iterator[ModelInfo]:
-    """Databricks: `{endpoints: [{name}]}`, `{}` when there is none; else `{data: [{id}]}` or a bare list."""
-    group, key = ("endpoints", "name") if kind == "databricks" else ("data", "id")
+    """`{data: [{id}]}` or a bare list; Ollama `{models: [{name}]}`, Databricks `{endpoints: [{name}]}`.
+
+    The last is `{}` when there is none.
+    """
+    group, key = _PLACES.get(kind, ("data", "id"))
     if body == {} and kind == "databricks":
         return
     entries = body.get(group) if isinstance(body, dict) else body
@@ -52,5 +77,5 @@ def _read(body: Any, provider: str, kind: str) -> Iterator[ModelInfo]:
             yield ModelInfo(name, provider, entry)
 
 
-def _failed(provider: str, reason: str) -> ProxyError:
-    return ProxyError("upstream", f"provider {provider}: the model list could not be read ({reason})")
+def _failed(provider: str, reason: str, kind: Kind = "upstream") -> ProxyError:
+    return ProxyError(kind, f"provider {provider}: the model list could not be read ({reason})")

@@ -25,14 +25,13 @@ from .base import ModelInfo, Surface, Upstream
 from .extra_body import ExtraBody
 from .http import HttpClient, environment_proxy
 from .listing import list_models
-from .profiles import matches_any, resolve
+from .profiles import explain, matches_any, resolve
 from .quirks import Quirks
 from .quirks_file import host_of
+from .signing import MASKED_FROM
 
 REFUSED_S = 900.0
 """How long a surface that a model does not have is left alone; a deployment may gain it."""
-_MASKED_FROM = 6
-"""Characters of a key that is masked in errors; a shorter one hides nothing, its mask ordinary words."""
 _REMEMBERED = 1024
 """Models whose doors are kept: names come from clients, so there is a bound."""
 
@@ -77,7 +76,7 @@ class OpenAIProvider:
     ) -> None:
         self.name, self.kind = settings.name, settings.kind
         key = settings.api_key or ""
-        self.private: Sequence[str] = (key,) if len(key) >= _MASKED_FROM else ()
+        self.private: Sequence[str] = (key,) if len(key) >= MASKED_FROM else ()
         extra = settings.extra_body
         self.extra_body = ExtraBody(settings.name, extra) if extra else None
         self._settings, self._client = settings, client
@@ -96,6 +95,18 @@ class OpenAIProvider:
         if overrides:
             return self._resolve(model, surface, merge(self._settings.overrides, overrides))
         return self._door(model, surface).profile
+
+    def explain(self, model: str, surface: Surface) -> Mapping[str, tuple[Any, str]]:
+        settings = self._settings
+        above = [("listing", self._listed(model, {})), ("configuration", settings.overrides)]
+        return explain(
+            kind=settings.kind,
+            host=self._base.host or "",
+            model=model,
+            surface=surface,
+            profile=settings.profile,
+            above=above,
+        )
 
     def learn_refusal(self, model: str, surface: Surface, status: int, body: bytes) -> bool:
         """Only a Responses surface can be refused: there is nothing behind Chat to fall back on."""
@@ -126,20 +137,28 @@ class OpenAIProvider:
         return 0.0 if isinstance(error.get("code"), str) or error.get("param") else REFUSED_S
 
     async def open(self, surface: Surface, model: str, body: bytes, stream: bool) -> Upstream:
+        url, headers = self._way(model, surface)
+        return await self._client.post(self.name, url, headers, body, self._proxy)
+
+    async def models(self) -> Sequence[ModelInfo]:
+        return await self._list_models({})
+
+    def _way(self, model: str, surface: Surface) -> tuple[URL, Mapping[str, str]]:
+        """Where a request goes, and its headers as far as they never change."""
         door = self._door(model, surface)
         if door.url is None:
             message = f"provider {self.name} has no {surface} endpoint"
             raise ProxyError("bad_request", message, param="model", code="unsupported_value")
-        return await self._client.post(self.name, door.url, door.headers, body, self._proxy)
+        return door.url, door.headers
 
-    async def models(self) -> Sequence[ModelInfo]:
-        wire = self.profile("", "chat").wire
-        if wire.models.path is None:
+    async def _list_models(self, signed: Mapping[str, str]) -> Sequence[ModelInfo]:
+        """`signed`: headers beside those that never change."""
+        profile = self.profile("", "chat")
+        listing = profile.wire.models
+        if listing.path is None or listing.kind == "static":
             return ()
-        url = join(self._base, wire.models.path)
-        return await list_models(
-            self.name, wire.models.kind, url, self._headers(self.profile("", "chat").auth)
-        )
+        headers = {**self._headers(profile.auth), **signed}
+        return await list_models(self.name, listing.kind, join(self._base, listing.path), headers)
 
     async def aclose(self) -> None:
         await self._client.aclose()

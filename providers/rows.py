@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from translators.ollama_keys import OPTIONS, OWN
 from translators.profile import merge
 
 from .base import Surface
@@ -71,7 +72,14 @@ BASE: Layer = {
 }
 
 _RESPONSES: Layer = {
-    "request": {"drop_translated": []},
+    "request": {
+        "drop_translated": [],
+        # Codex's ids of the installation, the thread and the turn: OpenAI's published request has
+        # no such key.
+        "drop": ["client_metadata"],
+        # I OpenAI: 400 integer_below_min_value for less; clients test a connection with 1.
+        "min_output_tokens": 16,
+    },
     "reasoning": {"scope": "all"},  # the client's own items, which it keeps as long as it sees fit
     "messages": {"developer": "keep", "system": "many"},
     "tools": {
@@ -139,7 +147,10 @@ OPENAI = Row(
             "reasoning": {"efforts": ["none", "minimal", "low", "medium", "high", "xhigh"]},
         },
         # S openai 3.57.0: the Responses tool union holds these two as well.
-        "responses": {"tools": {"types": ["function", "custom", "namespace", "tool_search"]}},
+        "responses": {
+            "request": {"drop": []},
+            "tools": {"types": ["function", "custom", "namespace", "tool_search"]},
+        },
     },
 )
 
@@ -152,6 +163,8 @@ FUNCTIONS_ONLY: Layer = {
     }
 }
 """A Responses surface that takes function tools and nothing else."""
+_FUNCTIONS_AND_ANY_LIMIT = merge(FUNCTIONS_ONLY, {"request": {"min_output_tokens": None}})
+"""The same where one token may be asked for (U vllm, llama.cpp: no minimum is known of either)."""
 
 # --- servers that people run themselves: chosen by name, a host says nothing -----------
 
@@ -171,7 +184,8 @@ VLLM = Row(
         "errors": {"shapes": ["openai", "fastapi"]},
     },
     # I field reports: namespaces and custom tools of Codex are refused or lost
-    surfaces={"responses": FUNCTIONS_ONLY},
+    # S vllm: old answers need their id, which the sweep takes away from those that lose their reasoning
+    surfaces={"responses": merge(_FUNCTIONS_AND_ANY_LIMIT, {"reasoning": {"sweep": False}})},
 )
 
 SGLANG = Row(
@@ -189,7 +203,7 @@ LLAMACPP = Row(
         "reasoning": {"fields": ["reasoning_content"], "replay": "field"},
     },
     # I field reports: everything but functions is skipped silently
-    surfaces={"responses": FUNCTIONS_ONLY},
+    surfaces={"responses": _FUNCTIONS_AND_ANY_LIMIT},
 )
 
 LMSTUDIO = Row(
@@ -213,4 +227,89 @@ OLLAMA_OPENAI = Row(
     },
 )
 
-SELF_HOSTED: tuple[Row, ...] = (VLLM, SGLANG, LLAMACPP, LMSTUDIO, OLLAMA_OPENAI)
+OLLAMA = Row(
+    "ollama",
+    kinds=("ollama",),
+    layer={
+        "wire": {
+            "chat": None,
+            "ollama": "/api/chat",
+            "embeddings": "/api/embed",
+            "models": {"path": "/api/tags", "kind": "ollama"},
+        },
+        "request": {
+            # S ollama server/routes.go: a key it does not know is ignored without a word, so that what
+            # is lost has to be told here. The second half are its own keys, and options of its own.
+            "allow": [
+                *("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "response_format"),
+                *("stream", "temperature", "top_p", "seed", "stop", "max_tokens", "presence_penalty"),
+                *("frequency_penalty", "logprobs", "top_logprobs", "reasoning_effort"),
+                *sorted(OWN | OPTIONS),
+            ],
+            "rename": {"max_completion_tokens": "max_tokens"},
+            # S ollama: its own default is 4,096 on machines with less than 24 GB of video memory, and
+            # what does not fit is cut off. Where the model's context is known the lesser of both is asked.
+            "defaults": {"num_ctx": 32768},
+        },
+        "messages": {
+            # S ollama: content is one text, pictures are base64 beside it; only some of its renderers
+            # know a developer.
+            "text_parts": "string",
+            "null_content": "empty",
+            "user_name": "drop",
+            "remote_images": "inline",
+            "media": {"file": "refuse", "audio": "refuse"},
+        },
+        # S ollama: no key makes a model call a tool. One that must call is told so in words, and has the
+        # named tool alone.
+        "tools": {"choice": {"required": "auto", "named": "required_single"}},
+        "reasoning": {
+            # S ollama: `think` is a switch or one of these. I: `minimal` and `xhigh` are a 400, and older
+            # servers take no `max`.
+            "efforts": ["none", "low", "medium", "high"],
+            "map": {"minimal": "low", "xhigh": "high", "max": "high", "ultra": "high"},
+            "fields": ["reasoning_content"],
+            "replay": "field",
+        },
+        # Calls come whole, one after another; our own count tells them apart.
+        "answer": {"tool_delta": {"index": "exact", "args": "exact"}},
+        "errors": {"shapes": ["string"]},  # S ollama: {"error": "..."}
+    },
+)
+
+ONNX = Row(
+    "onnx",
+    kinds=("onnx",),
+    layer={
+        "auth": {"kind": "none"},
+        "wire": {"models": {"path": None, "kind": "static"}},
+        "request": {
+            # All that the engine is told; what is lost of the rest is said. The second half are keys of
+            # other engines that people know.
+            "allow": [
+                *("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "response_format"),
+                *("stream", "stream_options", "temperature", "top_p", "seed", "stop", "max_tokens", "n"),
+                *("presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"),
+                *("reasoning_effort", "top_k", "min_p", "repetition_penalty", "chat_template_kwargs"),
+            ],
+            "rename": {"max_completion_tokens": "max_tokens"},
+            "learn_rejections": False,  # its errors are our own: nothing turns out
+        },
+        # Chat templates of text models; few know a developer.
+        "messages": {"media": {"image": "refuse", "file": "refuse", "audio": "refuse"}},
+        "tools": {"strict": "keep"},  # a strict tool's arguments are held to its schema by a grammar
+        "reasoning": {
+            "efforts": ["none", "minimal", "low", "medium", "high"],
+            "fields": ["reasoning_content"],
+            "tags": None,  # split off already, as each family of models marks them
+            "replay": "field",
+        },
+        "answer": {
+            "exact": True,
+            "tool_delta": {"index": "exact", "id": "exact", "args": "exact"},
+            "sse": {"done": "required"},
+        },
+    },
+)
+
+SELF_HOSTED: tuple[Row, ...] = (VLLM, SGLANG, LLAMACPP, LMSTUDIO, OLLAMA_OPENAI, OLLAMA, ONNX)

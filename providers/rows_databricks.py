@@ -86,6 +86,16 @@ _NEVER_ON_CHAT = [
     "audio",
 ]
 
+# S/I dbx-tools: refused for Claude. U: neither documented nor seen accepted for the other open families.
+_DROP = [
+    "parallel_tool_calls",
+    *_NEVER_ON_CHAT,
+    "seed",
+    "logit_bias",
+    "frequency_penalty",
+    "presence_penalty",
+]
+
 DATABRICKS_GPT = Row(
     "databricks-gpt",
     kinds=("databricks",),
@@ -137,29 +147,8 @@ DATABRICKS_CLAUDE = Row(
         "auth": {"kind": "databricks"},
         "wire": _OPEN_PATHS,
         "request": {
-            "drop": [  # S/I dbx-tools: "parallel_tool_calls: Extra inputs are not permitted", and so on
-                "parallel_tool_calls",
-                "store",
-                "metadata",
-                "service_tier",
-                "prompt_cache_key",
-                "prompt_cache_options",
-                "prompt_cache_retention",
-                "safety_identifier",
-                "client_metadata",
-                "web_search_options",
-                "moderation",
-                "prediction",
-                "verbosity",
-                "logprobs",
-                "top_logprobs",
-                "logit_bias",
-                "seed",
-                "user",
-                "reasoning_effort",
-                "frequency_penalty",
-                "presence_penalty",
-            ],
+            # S/I dbx-tools: "parallel_tool_calls: Extra inputs are not permitted", and so on
+            "drop": [*_DROP, "logprobs", "top_logprobs", "reasoning_effort"],
             "rename": {"max_completion_tokens": "max_tokens"},
             # S litellm: `thinking` and, for adaptive-only models, `output_config: {effort}`.
             "extra_keys": ["thinking", "output_config", *_KEYS],
@@ -194,16 +183,6 @@ DATABRICKS_CLAUDE = Row(
     },
     surfaces={"open_responses": _ON_OPEN_RESPONSES, "responses": _ON_RESPONSES},
 )
-
-# U: neither documented nor seen accepted for these families.
-_DROP = [
-    "parallel_tool_calls",
-    *_NEVER_ON_CHAT,
-    "seed",
-    "logit_bias",
-    "frequency_penalty",
-    "presence_penalty",
-]
 
 DATABRICKS_GEMINI = Row(
     "databricks-gemini",

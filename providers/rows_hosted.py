@@ -165,7 +165,7 @@ GEMINI_OPENAI = Row(
         },
         "reasoning": {
             "efforts": ["none", "minimal", "low", "medium", "high"],
-            # It reads no reasoning of earlier turns, and another model's is not its own: signatures only.
+            # Reported is that the signature must come back (I); no report tells of words that it reads (U).
             "replay": "never",
             "scope": "all",
             "signature": "tool_calls[].extra_content.google.thought_signature",  # I

@@ -1,4 +1,4 @@
-"""A provider that is configured but cannot be asked: its kind is not built, or an extra is missing."""
+"""A provider that is configured but cannot be asked: an extra is missing, or its account cannot be read."""
 
 from __future__ import annotations
 
@@ -16,13 +16,6 @@ if TYPE_CHECKING:
 
     from .extra_body import ExtraBody
 
-NOT_BUILT: Mapping[str, str] = {
-    "ollama": 'kind "ollama" is not built into this version; use kind "openai" with base_url .../v1 and '
-    'profile "ollama-openai"',
-    "onnx": 'kind "onnx" is not built into this version',
-}
-"""Kinds that a configuration may name already, each with the reason that its clients are given."""
-
 
 class UnavailableProvider:
     """Keeps its name in the catalogue, so that its models are refused with the reason (503)."""
@@ -38,6 +31,9 @@ class UnavailableProvider:
 
     def profile(self, model: str, surface: Surface, overrides: Mapping[str, Any] | None = None) -> Profile:
         return Profile()
+
+    def explain(self, model: str, surface: Surface) -> Mapping[str, tuple[Any, str]]:
+        return {}
 
     def learn_refusal(self, model: str, surface: Surface, status: int, body: bytes) -> bool:
         return False

@@ -43,6 +43,7 @@ MODELS: tuple[tuple[str, str, str], ...] = (
     ("openai", "api.anthropic.com", "m"),
     ("openai", "bedrock-runtime.us-east-1.amazonaws.com", "m"),
     ("openai", "api.cerebras.ai", "m"),
+    ("onnx", "", "m"),
 )
 NAMED = ("vllm", "sglang", "llamacpp", "lmstudio", "ollama-openai")
 OF_MODELS: tuple[tuple[str, str], ...] = (

@@ -12,9 +12,13 @@ from config.schema import Config
 from providers.base import ModelInfo
 from providers.catalog import RETRY_S, TTL_S, Catalog
 from providers.databricks import DatabricksProvider
+from providers.directory import Names
+from providers.ollama import OllamaProvider
+from providers.onnx.provider import OnnxProvider
 from providers.openai import OpenAIProvider
 from providers.registry import FACTORIES, build, build_catalog
-from providers.unavailable import NOT_BUILT, UnavailableProvider
+from providers.unavailable import UnavailableProvider
+from tests.providers.conftest import Clock
 from translators.errors import ProxyError
 from translators.profile import Profile, Wire
 from translators.rejections import Rejection
@@ -43,22 +47,15 @@ class Fake(UnavailableProvider):
         return [ModelInfo(name, self.name, {"owned_by": self.name}) for name in self.listed]
 
 
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def catalog(aliases: dict[str, str] | None = None, **models: Any) -> Catalog:
     """Providers in the order given, each with its static list, None for discovered."""
     fakes = [Fake(name.replace("_", "-")) for name in models]
     lists = {fake.name: names for fake, names in zip(fakes, models.values(), strict=True)}
-    return Catalog(fakes, aliases or {}, lists)
+    return Catalog(fakes, Names(aliases or {}), lists)
 
 
 def ids(catalog: Catalog, name: str, **options: Any) -> list[str]:
-    return [target.id for target in catalog.resolve(name, **options)]
+    return [choice.target.id for choice in catalog.find(name, **options).choices]
 
 
 RESOLVED = [
@@ -94,14 +91,14 @@ def test_names_resolve(name: str, targets: list[str]) -> None:
     assert ids(found, name) == targets
 
 
-UNKNOWN = ["gpt-so", "nowhere/gpt-sol", "a/", "/a", "", "loop", "GPT-SOL", "dangling", "x" * 5000]
+UNKNOWN = ["gpt-so", "nowhere/gpt-sol", "a/", "/a", "", "loop", "dangling", "x" * 5000]
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_unknown_names_are_404(name: str) -> None:
     found = catalog({"loop": "pool", "pool": "loop", "dangling": "gone"}, a=["gpt-sol"])
     with pytest.raises(ProxyError) as caught:
-        found.resolve(name)
+        found.find(name)
     error = caught.value
     assert (error.http_status, error.code, error.param) == (404, "model_not_found", "model")
     assert len(error.message) < 400
@@ -109,17 +106,17 @@ def test_unknown_names_are_404(name: str) -> None:
 
 def test_a_404_names_what_is_near() -> None:
     found = catalog({"sol": "a/gpt-sol"}, a=["gpt-sol", "zzz"])
-    with pytest.raises(ProxyError, match=r"did you mean .*a/gpt-sol"):
-        found.resolve("gpt-so")
+    with pytest.raises(ProxyError, match=r"did you mean gpt-sol\?"):
+        found.find("gpt-so")
     with pytest.raises(ProxyError, match="GET /v1/models lists"):
-        found.resolve("qqqq-0000")
+        found.find("qqqq-0000")
     with pytest.raises(ProxyError, match="no provider is configured"):
-        catalog().resolve("anything")
+        catalog().find("anything")
 
 
 def test_targets_that_cannot_answer_are_left_where_there_is_no_other() -> None:
     off = UnavailableProvider("off", "onnx", "its extra is missing")
-    found = Catalog([off, Fake("on")], {"x": "off/x"}, {"off": ["m", "only-off"], "on": ["m"]})
+    found = Catalog([off, Fake("on")], Names({"x": "off/x"}), {"off": ["m", "only-off"], "on": ["m"]})
     assert [ids(found, name) for name in ("off/m", "x", "only-off", "m")] == [
         ["off/m"],
         ["off/x"],
@@ -131,7 +128,7 @@ def test_targets_that_cannot_answer_are_left_where_there_is_no_other() -> None:
 
 def test_embeddings_go_to_providers_that_have_them() -> None:
     plain = Fake("plain", embeds=False)
-    found = Catalog([plain, Fake("rich")], {}, {"plain": ["m", "n"], "rich": ["m"]})
+    found = Catalog([plain, Fake("rich")], Names(), {"plain": ["m", "n"], "rich": ["m"]})
     assert ids(found, "m", embeddings=True) == ["rich/m"]
     assert ids(found, "plain/n", embeddings=True) == ["plain/n"]
 
@@ -140,22 +137,24 @@ def test_entries_name_everything_once() -> None:
     aliases = {"sol": "b/gpt-sol", "both": "a/both", "gone": "nothing", "unlisted": "a/unlisted"}
     found = catalog(aliases, a=["one", "both"], b=["both", "a/one", "gpt-sol"])
     assert [(entry.id, entry.target.id) for entry in found.entries()] == [
+        ("b/gpt-sol", "b/gpt-sol"),  # the one whose family has a class
         ("a/one", "a/one"),
         ("a/both", "a/both"),
         ("b/both", "b/both"),
         ("b/a/one", "b/a/one"),
-        ("b/gpt-sol", "b/gpt-sol"),
+        ("gpt-sol", "b/gpt-sol"),
         ("one", "a/one"),
         ("both", "a/both"),
-        ("gpt-sol", "b/gpt-sol"),
         ("sol", "b/gpt-sol"),
         ("unlisted", "a/unlisted"),
+        ("chat-thinking", "b/gpt-sol"),
+        ("chat-balanced", "b/gpt-sol"),
     ]
 
 
 def test_every_entry_resolves_to_its_target() -> None:
     found = catalog({"sol": "b/gpt-sol"}, a=["one", "both"], b=["both", "a/one"])
-    assert all(found.resolve(entry.id)[0].id == entry.target.id for entry in found.entries())
+    assert all(found.find(entry.id).choices[0].target.id == entry.target.id for entry in found.entries())
 
 
 @pytest.mark.parametrize(("name", "target"), [("a/one", "a/one"), ("a/new", "a/new"), ("zzz", None)])
@@ -165,9 +164,9 @@ def test_one_entry(name: str, target: str | None) -> None:
 
 
 async def _pass_turns() -> None:
-    """Let what was scheduled run, as far as it goes without waiting."""
+    """Let what was scheduled run, as far as it goes without waiting for a backend; a thread is waited for."""
     for _ in range(5):
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.005)
 
 
 # --- discovery -------------------------------------------------------------------------
@@ -175,7 +174,7 @@ async def _pass_turns() -> None:
 
 def discovered(*names: str, clock: Clock | None = None) -> tuple[Catalog, list[Fake]]:
     fakes = [Fake(name) for name in names]
-    return Catalog(fakes, {}, {}, clock=clock or Clock()), fakes
+    return Catalog(fakes, Names(), {}, clock=clock or Clock()), fakes
 
 
 async def test_a_list_is_asked_for_after_start_and_only_once() -> None:
@@ -191,10 +190,10 @@ async def test_a_list_is_asked_for_after_start_and_only_once() -> None:
 
 async def test_static_lists_are_never_asked_for() -> None:
     fake = Fake("a")
-    found = Catalog([fake], {}, {"a": ["m"]}, clock=Clock())
+    found = Catalog([fake], Names(), {"a": ["m"]}, clock=Clock())
     await found.start()
     with pytest.raises(ProxyError):
-        found.resolve("unknown")
+        found.find("unknown")
     await asyncio.sleep(0)
     assert fake.asked == 0
 
@@ -208,7 +207,7 @@ async def test_a_hanging_backend_delays_nobody() -> None:
     assert [entry.id for entry in found.entries()] == ["fine/m", "m"]
     assert ids(found, "stuck/x") == ["stuck/x"]
     with pytest.raises(ProxyError, match="model list of stuck is still being loaded") as caught:
-        found.resolve("elsewhere")
+        found.find("elsewhere")
     assert (caught.value.http_status, caught.value.retry_after) == (503, 1)
     await found.aclose()
 
@@ -220,7 +219,7 @@ async def test_a_hanging_backend_counts_as_failed_in_the_end(monkeypatch: pytest
     await found.start()
     await asyncio.sleep(0.05)
     with pytest.raises(ProxyError) as caught:
-        found.resolve("elsewhere")
+        found.find("elsewhere")
     assert caught.value.http_status == 404
     await found.aclose()
 
@@ -232,7 +231,7 @@ async def test_an_old_list_is_renewed_on_use_and_kept_when_that_fails() -> None:
     await found.start()
     await _pass_turns()
     clock.now += TTL_S - 1
-    found.resolve("old")
+    found.find("old")
     await _pass_turns()
     assert fake.asked == 1
     fake.listed = ProxyError("upstream", "broken")
@@ -257,14 +256,14 @@ async def test_a_miss_renews_but_never_waits_and_not_too_often() -> None:
     fake.listed = ["late"]
     for _ in range(20):
         with pytest.raises(ProxyError) as caught:
-            found.resolve("late")
+            found.find("late")
         assert caught.value.http_status == 404
     await _pass_turns()
     assert ids(found, "late") == ["a/late"]
     assert fake.asked == 2
     for _ in range(20):
         with pytest.raises(ProxyError):
-            found.resolve("never")
+            found.find("never")
         await _pass_turns()
     assert fake.asked == 2
 
@@ -301,10 +300,10 @@ async def test_configuration_becomes_providers() -> None:
     assert [type(each) for each in providers] == [
         OpenAIProvider,
         DatabricksProvider,
-        UnavailableProvider,
-        UnavailableProvider,
+        OllamaProvider,
+        OnnxProvider,
     ]
-    assert [each.unavailable for each in providers] == [None, None, NOT_BUILT["ollama"], NOT_BUILT["onnx"]]
+    assert [each.unavailable for each in providers] == [None, None, None, None]
     assert providers[1].surfaces("databricks-claude", "responses") == ("chat",)
     found = build_catalog(config, providers)
     assert ids(found, "alias") == ["a/m"]

@@ -36,7 +36,7 @@ CHOICES = [
     ("databricks", "api.openai.com", "rig-model", "databricks-oss"),
     ("databricks", "127.0.0.1", "", "databricks-oss"),
     ("openai", "bedrock-runtime.us-east-1.amazonaws.com", "m", "bedrock-openai"),
-    ("ollama", "127.0.0.1", "m", "base"),
+    ("ollama", "127.0.0.1", "m", "ollama"),
 ]
 
 
@@ -63,8 +63,8 @@ def test_newer_gpts_on_databricks_take_responses_only(model: str) -> None:
 
 
 def test_every_named_row_is_there() -> None:
-    assert len(ROWS) == 33
-    assert len(BY_NAME) == 34
+    assert len(ROWS) == 35
+    assert len(BY_NAME) == 36
 
 
 def test_a_named_row_wins_over_the_chosen_one() -> None:

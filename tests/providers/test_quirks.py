@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from providers.openai import OpenAIProvider, Settings
 from providers.quirks import KEPT_S, MAX_LEARNED, REFRESH_S, Quirks, newest
 from providers.quirks_file import Learned, QuirksFile, UnreadableQuirks, state_file
+from tests.providers.conftest import Clock
 from translators.rejections import Rejection
 
 HOST = "h:443"
@@ -28,19 +29,6 @@ VALUES = (
     Rejection(("temperature",), bounds=(0, 1)),
     Rejection(("max_tokens",), name="max_completion_tokens"),
 )
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
