@@ -32,6 +32,8 @@ REST_S = 1.0
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
 
 _BOM = b"\xef\xbb\xbf"
+_LINES_TYPE = "application/x-ndjson"
+"""What a backend streams as lines that was asked for no stream."""
 _EVENT_LINES = (b"data:", b"event:", b"id:", b"retry:", b":")
 _LONGEST_EVENT_LINE = max(map(len, _EVENT_LINES))
 
@@ -68,7 +70,7 @@ async def stream_answer(plan: Plan, upstream: Upstream, reply: ReplyStream, clie
     """
     chunks = aiter(upstream.chunks)
     first = await _first(chunks)
-    if _is_body(first):
+    if _is_body(first, plan.backend.lines):
         body, _ = _object(await _rest(first, chunks), upstream)
         await _play(plan, body, reply, client)
         return
@@ -81,29 +83,27 @@ async def stream_answer(plan: Plan, upstream: Upstream, reply: ReplyStream, clie
         await _pump(reply, chunks, client)
     if not client.ended:
         await _close(reply, b"", client)
-    await _finish(chunks)
+    await _finish(chunks, reply)
 
 
 async def _pump(reply: ReplyStream, chunks: AsyncIterator[bytes], client: Client) -> None:
     """The hot path: one send for each read, and the last one ends the answer."""
-    feed, write = reply.feed, client.write
-    async for chunk in _until_told(reply, chunks):
+    feed, write, read = reply.feed, client.write, chunks.__anext__
+    try:
+        while not reply.told:
+            data = feed(await read())
+            if data:
+                await write(data, not reply.ended)
+            if reply.ended:
+                return
+    except StopAsyncIteration:
+        return
+    async for chunk in _last_words(chunks):
         data = feed(chunk)
         if data:
             await write(data, not reply.ended)
         if reply.ended:
             return
-
-
-async def _until_told(reply: ReplyStream, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The reads, one after another, and after a told end those that come within the grace."""
-    while not reply.told:
-        chunk = await anext(chunks, b"")
-        if not chunk:
-            return
-        yield chunk
-    async for chunk in _last_words(chunks):
-        yield chunk
 
 
 async def _last_words(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -149,12 +149,15 @@ async def _close(reply: ReplyStream, data: bytes, client: Client) -> None:
     await client.write(data, False)
 
 
-async def _finish(chunks: AsyncIterator[bytes]) -> None:
-    """Read to the end of a reply that has been told, so that its connection can be used again."""
+async def _finish(chunks: AsyncIterator[bytes], reply: ReplyStream) -> None:
+    """Read to the end of a reply that has been told, so that its connection can be used again.
+
+    What `reply` gives for that is nobody's any more: it counts what should not be there.
+    """
     try:
         async with asyncio.timeout(REST_S):
-            async for _ in chunks:
-                pass
+            async for chunk in chunks:
+                reply.feed(chunk)
     except (ProxyError, TimeoutError):
         pass
 
@@ -168,7 +171,7 @@ async def whole_answer(plan: Plan, upstream: Upstream, client: Client) -> None:
     raw = await _first(chunks)
     while len(raw) < _LONGEST_EVENT_LINE and raw[:1] not in b"{[" and (chunk := await anext(chunks, b"")):
         raw += chunk
-    if _is_events(raw):
+    if _is_events(raw) or _is_lines(upstream, plan):
         body = await _fold(plan, raw, chunks)
     else:
         body = _read_whole(plan, await _rest(raw, chunks), upstream)
@@ -193,15 +196,17 @@ async def _fold(plan: Plan, first: bytes, chunks: AsyncIterator[bytes]) -> bytes
     if translator.error is not None:
         raise translator.fault or told(translator.error)
     plan.request.trace.usage = translator.usage
-    await _finish(chunks)
+    await _finish(chunks, translator)
     return orjson.dumps(translator.body())
 
 
 async def _read_on(reply: ReplyStream, chunks: AsyncIterator[bytes]) -> None:
-    async for chunk in _until_told(reply, chunks):
+    while not (reply.told or reply.ended) and (chunk := await anext(chunks, b"")):
         reply.feed(chunk)
+    async for chunk in _last_words(chunks):
         if reply.ended:
             return
+        reply.feed(chunk)
 
 
 def note_guard(plan: Plan, reply: ReplyStream) -> None:
@@ -235,8 +240,14 @@ def _translated(plan: Plan, raw: bytes, upstream: Upstream) -> bytes:
 # --- which form an answer has ----------------------------------------------------------
 
 
-def _is_body(first: bytes) -> bool:
-    return first.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[", b"<")
+def _is_body(first: bytes, lines: bool) -> bool:
+    """`lines`: the backend's stream is objects, so a whole answer is a stream of one."""
+    return first.removeprefix(_BOM).lstrip()[:1] in ((b"[", b"<") if lines else (b"{", b"[", b"<"))
+
+
+def _is_lines(upstream: Upstream, plan: Plan) -> bool:
+    told = upstream.headers.get("content-type", "").startswith(_LINES_TYPE)
+    return told and plan.lane == "translate" and plan.backend.lines
 
 
 def _is_events(raw: bytes) -> bool:

@@ -1,44 +1,35 @@
-"""Asking one surface of one target until it answers, within what a client can be made to wait.
+"""Asking one surface of one target once.
 
-Retried: statuses the profile lists and exchanges that broke, with exponential backoff and
-jitter, or after the backend's Retry-After. Only before the first byte went to the client, and
-only while the client has waited less than the budget in all; a longer Retry-After goes to the
-client at once. An answer that came whole is never asked for again, whatever it says.
+Whether it is asked again, and who is asked next, is `candidates.py`'s business. Only what a backend names as
+rejected is left out and asked for anew here, at once. An answer that came whole is never asked for again,
+whatever it says.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 import time
-
-import structlog
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 from providers.base import Upstream
+from providers.gate import Gate
 from translators.dialect import ReplyStream
 from translators.errors import Kind, ProxyError, conceal, decode_error
 
 from .answer import Settled, note_guard, reply_stream, stream_answer, whole_answer
+from .candidates import PASSING
 from .errors import relayed
 from .plan import Plan
 from .recovery import ask_for_less, blames_extra_body, remember
 from .stream import Client
 
-FIRST_PAUSE_S = 0.5
-JITTER = 0.5
-"""A pause is stretched by up to this share, so that clients who failed together come back apart."""
-
 MAX_ERROR_BYTES = 1 << 20
 """What is read of a backend's error body; more says nothing more."""
 
-PASSING: frozenset[Kind] = frozenset({"rate_limit", "upstream", "unavailable", "overloaded", "timeout"})
-"""Failures that may be over in a moment, or that another provider may not have."""
-
 REPEATABLE: frozenset[Kind] = PASSING | {"bad_request"}
 """Kinds that a listed status is believed for; `bad_request` is what a 409 is called."""
-
-_log = structlog.get_logger("dragoman")
 
 
 class NotHere(Exception):
@@ -49,63 +40,70 @@ class NotHere(Exception):
         self.error = error
 
 
-class _Again(Exception):
-    """A failure that may be over in a moment, or (`at_once`) whose cause has been taken away."""
+class Again(Exception):
+    """A failure that may be over in a moment."""
 
-    def __init__(self, error: ProxyError, at_once: bool = False) -> None:
+    def __init__(self, error: ProxyError) -> None:
         super().__init__(str(error))
-        self.error, self.at_once = error, at_once
+        self.error = error
 
 
-async def exchange(plan: Plan, client: Client, budget_s: float) -> None:
-    """Ask as `plan` says and answer the client.
+class _AskForLess(Exception):
+    """The backend named what it does not take in `error`; the plan is without it now."""
 
-    Raises `NotHere` when another surface should be tried, else `ProxyError`.
+    def __init__(self, error: ProxyError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the configuration sets for the calls of one provider."""
+
+    gate: Gate | None = None
+    first_token_s: float | None = None
+    """Longest wait for the first of a stream, in seconds."""
+
+
+async def exchange(plan: Plan, client: Client, limits: Limits | None) -> None:
+    """Ask as `plan` says and answer the client; None: nothing is limited.
+
+    Raises `NotHere` when another surface should be tried, `Again` when it may be asked again, else
+    `ProxyError`.
     """
-    tries = 0
+    if limits is None:
+        await _ask(plan, client)
+        return
+    async with limits.gate or contextlib.nullcontext(), _first_token(plan, client, limits.first_token_s):
+        await _ask(plan, client)
+
+
+async def _ask(plan: Plan, client: Client) -> None:
     while True:
-        tries += 1
         try:
             await _once(plan, client)
             return
-        except _Again as again:
-            if again.at_once and not client.committed:
-                tries -= 1  # nothing was wrong with the backend: no reason to wait longer for it
-                continue
-            failure = again.error
+        except _AskForLess as refused:
+            if await client.hold():
+                raise refused.error from None
         except Settled as settled:
             raise conceal(settled.error, plan.target.provider.private) from None
-        delay = pause(failure, tries, time.monotonic() - plan.request.began, budget_s)
-        if delay is None or client.committed:
-            raise failure
-        _say_again(plan, failure, tries, delay)
-        await asyncio.sleep(delay)
-        if client.committed:  # a keep-alive opened the stream meanwhile
-            raise failure
 
 
-def _say_again(plan: Plan, failure: ProxyError, tries: int, delay_s: float) -> None:
-    """`attempt` is the number of the try that failed; how many there may be depends on the time left."""
-    trace = plan.request.trace
-    trace.retries += 1
-    _log.info(
-        "provider:retry",
-        request_id=trace.id.decode(),
-        target=plan.target.id,
-        provider=plan.target.provider.name,
-        attempt=tries,
-        delay=round(delay_s, 3),
-        error_type=failure.kind,
-        error_message=str(failure)[:500],
-    )
-
-
-def pause(failure: ProxyError, tries: int, waited_s: float, budget_s: float) -> float | None:
-    """Seconds until the next try after `tries` failed ones; None: the budget does not allow it."""
-    delay = failure.retry_after
-    if delay is None:
-        delay = FIRST_PAUSE_S * 2 ** (tries - 1) * (1 + JITTER * random.random())  # noqa: S311
-    return delay if waited_s + delay <= budget_s else None
+@contextlib.asynccontextmanager
+async def _first_token(plan: Plan, client: Client, limit_s: float | None) -> AsyncIterator[None]:
+    """Fail (504) a stream of which nothing has come within the limit."""
+    if limit_s is None or not plan.request.stream:
+        yield
+        return
+    try:
+        async with asyncio.timeout(limit_s) as clock:
+            client.on_first = lambda: clock.reschedule(None)
+            yield
+    except TimeoutError:
+        raise ProxyError("timeout", f"{plan.target.id} began no answer within {limit_s:g} s") from None
+    finally:
+        client.on_first = None
 
 
 async def _once(plan: Plan, client: Client) -> None:
@@ -124,8 +122,9 @@ async def _once(plan: Plan, client: Client) -> None:
         finally:
             upstream.close()
     except ProxyError as error:  # the exchange broke
-        if error.kind in PASSING and not client.committed:
-            raise _Again(error) from error
+        # A silence is not asked for again: it would cost the client the same wait once more.
+        if error.kind in PASSING and error.kind != "timeout" and not client.committed:
+            raise Again(error) from error
         raise
 
 
@@ -153,7 +152,7 @@ async def _answer(plan: Plan, upstream: Upstream, reply: ReplyStream | None, cli
         raise reply.fault  # the client has been told; the log gets the stack
 
 
-async def _refusal(plan: Plan, upstream: Upstream, client: Client) -> NotHere | _Again | Settled:
+async def _refusal(plan: Plan, upstream: Upstream, client: Client) -> NotHere | Again | Settled | _AskForLess:
     """The backend's error, as the exception that says what to do next."""
     body = await _read_error(upstream)
     target, status = plan.target, upstream.status
@@ -161,12 +160,12 @@ async def _refusal(plan: Plan, upstream: Upstream, client: Client) -> NotHere | 
     if blames_extra_body(plan, status, error):
         return Settled(error)
     if not client.committed and ask_for_less(plan, status, error):
-        return _Again(error, at_once=True)
+        return _AskForLess(error)
     if target.provider.learn_refusal(target.model, plan.surface, status, body):
         return NotHere(error)
     listed = status in plan.profile.errors.retry.statuses
     if error.kind == "rate_limit" or (listed and error.kind in REPEATABLE):
-        return _Again(error)
+        return Again(error)
     return Settled(error)
 
 

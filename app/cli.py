@@ -1,4 +1,5 @@
-"""The command line: `dragoman serve`, `dragoman check`, `dragoman quirks`, `dragoman check-stream`.
+"""The command line: `dragoman serve`, `run`, `codex`, `models`, `resolve`, `check`, `quirks`,
+`check-stream`, `pull`.
 
 What costs time to import (the server, the HTTP clients) is imported by the command that
 needs it, so that `check` answers at once.
@@ -7,12 +8,10 @@ needs it, so that `check` answers at once.
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,13 +19,15 @@ from config.load import find, load
 from config.problems import ConfigErrors
 from config.schema import Config
 from providers.profiles import BY_NAME
-from providers.unavailable import NOT_BUILT
+
+from .cli_configuration import ConfigOption, configuration, refuse, say, warn
+from .cli_launch import Launching, codex, run
+from .cli_models import models, resolve
+from .cli_pull import pull
 
 if TYPE_CHECKING:
     from providers.quirks_file import Learned, QuirksFile
 
-CONFIG_ERROR = 2
-"""Exit status for a configuration with errors."""
 UNREADABLE = 1
 """Exit status when what was learned cannot be read or changed."""
 
@@ -38,10 +39,6 @@ cli = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="TOML file; else DRAGOMAN_CONFIG, else ./dragoman.toml.")
-]
 
 
 @cli.callback(invoke_without_command=True)
@@ -61,11 +58,16 @@ def serve(
     workers: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
 ) -> None:
     """Serve; without a configuration, whatever the environment offers."""
-    given = {"host": host, "port": port, "workers": workers}
-    chosen = _configuration(config, {key: value for key, value in given.items() if value is not None})
+    options = {"host": host, "port": port, "workers": workers}
+    given = {key: value for key, value in options.items() if value is not None}
+    path = find(config, os.environ, Path.cwd())
+    from .reload import origin_of
+
+    origin = None if path is None else origin_of(path, given)
+    chosen = configuration(path, given)
     from .server import run
 
-    run(chosen)
+    run(chosen, origin)
 
 
 @cli.command()
@@ -75,14 +77,14 @@ def check(config: ConfigOption = None) -> None:
     try:
         found = load(path, os.environ, BY_NAME)
     except ConfigErrors as errors:
-        _refuse(errors)
+        refuse(errors)
     typer.echo(f"{path or 'no file, built-in defaults'}: ok, {_count(found)}")
     for provider in found.providers:
         typer.echo(f"  {provider.name}: {provider.kind} {provider.base_url or provider.path}")
     if path is None:
         typer.echo("  serve then looks for keys in the environment and for servers on this machine")
     else:
-        _warn(found)
+        warn(found)
 
 
 @cli.command()
@@ -127,11 +129,18 @@ def check_stream(
     try:
         reports = checking.check(source, ask)
     except checking.NotChecked as error:
-        _say(f"{source}: {error}")
+        say(f"{source}: {error}")
         raise typer.Exit(checking.NOT_CHECKED) from error
     typer.echo(checking.as_json(reports) if as_json else checking.as_text(reports))
     if any(report.findings for report in reports):
         raise typer.Exit(checking.VIOLATIONS)
+
+
+cli.command()(models)
+cli.command()(resolve)
+cli.command()(pull)
+cli.command(cls=Launching)(run)
+cli.command(cls=Launching)(codex)
 
 
 def main() -> None:
@@ -150,7 +159,7 @@ def _learned() -> tuple[QuirksFile | None, list[Learned]]:
     try:
         found = file.read()
     except UnreadableQuirks as error:
-        _say(f"{path}: {error}")
+        say(f"{path}: {error}")
         raise typer.Exit(UNREADABLE) from error
     return file, [each for each in found if each.until > time.time()]
 
@@ -161,7 +170,7 @@ def _forget(file: QuirksFile | None, chosen: list[Learned]) -> None:
         if file is not None:
             file.update(lambda entries: [each for each in entries if each not in chosen])
     except OSError as error:
-        _say(f"{error.filename}: {error.strerror}")
+        say(f"{error.filename}: {error.strerror}")
         raise typer.Exit(UNREADABLE) from error
 
 
@@ -170,63 +179,9 @@ def _given(config: Path | None) -> Config:
     try:
         return load(find(config, os.environ, Path.cwd()), os.environ, BY_NAME)
     except ConfigErrors as errors:
-        _refuse(errors)
-
-
-def _configuration(config: Path | None, server: dict[str, Any]) -> Config:
-    """What to serve: a file's word, or what there is; ends the process when there are errors."""
-    path = find(config, os.environ, Path.cwd())
-    try:
-        if path is not None:
-            found = load(path, os.environ, BY_NAME, server)
-            _warn(found)
-            return found
-        from .discover import discover
-
-        discovery = discover(os.environ, server, Path.home())
-    except ConfigErrors as errors:
-        _refuse(errors)
-    for line in discovery.lines:
-        _say(line)
-    return discovery.config
-
-
-def _warn(config: Config) -> None:
-    level = os.environ.get("DRAGOMAN_LOG_LEVEL", "").strip().lower()
-    if level not in ("", *_LEVELS):
-        _say(f"warning: DRAGOMAN_LOG_LEVEL is none of {', '.join(_LEVELS)}: info is used")
-    if not config.providers:
-        _say("warning: no provider is configured, so there is nothing to serve")
-    for provider in config.providers:
-        if provider.kind in NOT_BUILT:
-            _say(f"warning: {provider.name}: {NOT_BUILT[provider.kind]}; its models answer 503")
-        for place in _one_person(provider.overrides.get("request") or {}):
-            _say(f"warning: {provider.name}: overrides.request.{place} {_SAME_FOR_ALL}")
-
-
-_LEVELS = ("debug", "info", "warning", "error")
-
-_SAME_FOR_ALL = "names one end user for every request: leave it to the clients to send it"
-
-
-def _one_person(rules: Mapping[str, Any]) -> list[str]:
-    """Keys for the end user that are set to one value: a provider may block them all for one."""
-    tables = [(name, rules.get(name) or {}) for name in ("defaults", "force")]
-    return [
-        f"{name}.{key}" for name, table in tables for key in ("safety_identifier", "user") if key in table
-    ]
+        refuse(errors)
 
 
 def _count(config: Config) -> str:
     providers, aliases = len(config.providers), len(config.aliases)
     return f"{providers} provider{'s' * (providers != 1)}, {aliases} alias{'es' * (aliases != 1)}"
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is the command's own output
-
-
-def _refuse(errors: ConfigErrors) -> NoReturn:
-    for line in errors.lines():
-        _say(line)
-    raise typer.Exit(CONFIG_ERROR)

@@ -24,8 +24,11 @@ async def inline_images(plan: Plan, images: Images) -> None:
         return
     if not named.keys() <= request.images.keys():  # else another surface has asked for them
         try:
+            if request.lost_image is not None:
+                raise request.lost_image
             request.images |= await images.fetch(list(named))
         except ImageError as error:
+            request.lost_image = error
             at = param_at({**named, **remote_images(request.body)}[error.url])
             message = (
                 f"`{at}`: the image could not be fetched: {error.reason}. This model takes no image URLs; "

@@ -1,7 +1,8 @@
 """Request headers as the last layer of a profile: over the provider's overrides, under the body.
 
 `x-dragoman-effort`, `-reasoning-mode` and `-reasoning-scope` set one key each, and win over
-`x-dragoman-overrides`, a JSON table of profile sections. All are checked as a configuration is.
+`x-dragoman-overrides`, a JSON table of profile sections. All are checked as a configuration is:
+each key when it is read, keys that belong together when the layers are merged.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from typing import Any
 
 import orjson
 
+from config.conflicts import conflicts
 from config.overrides import find_problems, without_false
 from config.problems import Problem
 from translators.errors import bad_request
 from translators.lenient import MAX_DEPTH, writable
-from translators.profile import merge
+from translators.profile import Profile, merge
 
+STRICT = b"x-dragoman-strict"
+_TRUTHS = {b"true": True, b"1": True, b"false": False, b"0": False, b"": False}
 TABLE = b"x-dragoman-overrides"
 KEYS: Mapping[bytes, tuple[str, str]] = {
     b"x-dragoman-effort": ("reasoning", "default_effort"),
@@ -52,6 +56,25 @@ def read_layers(headers: Mapping[bytes, bytes]) -> Mapping[str, Any] | None:
         words = "; ".join(f"{name.decode()}: {', '.join(told)}" for name, told in faults.items())
         raise bad_request(words, next(iter(faults)).decode())
     return without_false(merge(*layers.values())) or None  # type: ignore[arg-type]
+
+
+def read_strict(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether `x-dragoman-strict` forbids that anything is left out; raises 400 for no answer to that."""
+    said = headers.get(STRICT)
+    if said is None:
+        return False
+    found = _TRUTHS.get(said.strip().lower())
+    if found is None:
+        raise bad_request("x-dragoman-strict must be true or false", STRICT.decode())
+    return found
+
+
+def check_merged(profile: Profile) -> None:
+    """Refuse (400) a profile whose keys, the headers' among them, cannot stand together."""
+    found = [str(problem) for problem in conflicts(profile)]
+    if found:
+        name = TABLE.decode()
+        raise bad_request(f"{name}: {', '.join(found)}", name)
 
 
 def _layer(name: bytes, value: bytes) -> Mapping[str, Any] | str:

@@ -43,9 +43,14 @@ class Sink:
     def __init__(self, file: BinaryIO | None = None, level: int = 20, secrets: Sequence[str] = ()) -> None:
         self.level = level
         self._file = file
-        # A shorter one would mask ordinary words and hides nothing worth hiding.
-        self._secrets = [secret.encode() for secret in secrets if len(secret) >= 6]
+        self._secrets: list[bytes] = []
+        self.hide(secrets)
         self._due = False
+
+    def hide(self, secrets: Sequence[str]) -> None:
+        """Mask these from now on; a shorter one would mask ordinary words and hides nothing worth hiding."""
+        new = dict.fromkeys(secret.encode() for secret in secrets if len(secret) >= 6)
+        self._secrets += [secret for secret in new if secret not in self._secrets]
 
     def render(self, _logger: object, _method: str, event: Event) -> bytes:
         """The last of structlog's processors."""

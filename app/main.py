@@ -11,13 +11,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from config.schema import Config
 from providers.base import Provider
+from providers.health import Health
 from providers.quirks import Quirks
-from providers.registry import build, build_catalog
 
-from .auth import Keys
-from .gateway import Gateway
+from .gateway import Gateway, assemble
 from .log import Log, Sink
-from .models import ModelList
 from .routes import no_route, routes
 
 
@@ -49,23 +47,20 @@ def create_app(
     `providers`, when given, stand in for the configured ones; `sink` is what `log.configure` gave;
     `quirks` is what was learned of backends, None: nothing yet, and none of it outlives the application.
     """
-    built = build(config, quirks) if providers is None else list(providers)
-    catalog = build_catalog(config, built)
-    keys = Keys([key.get_secret_value() for key in config.server.api_keys])
     from .metrics import Metrics  # a worker is told by its parent where counts are shared: see there
 
-    gateway = Gateway(config.server, catalog, keys, ModelList(catalog), Log(sink or Sink()), Metrics())
+    health, learned = Health(), Quirks() if quirks is None else quirks
+    parts = assemble(config, learned, health, providers)
+    gateway = Gateway(parts, health, Log(sink or Sink()), Metrics(), learned)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await catalog.start()
+        await gateway.catalog.start()
         # What start-up made stays for good: the collector need not walk it again and again.
         gc.collect()
         gc.freeze()
         yield
-        await catalog.aclose()
-        for provider in built:
-            await provider.aclose()
+        await gateway.aclose()
 
     app = Application(title="Dragoman", openapi_url=None, lifespan=lifespan)
     app.router.redirect_slashes = False

@@ -50,6 +50,9 @@ class Metrics:
         )
         self._retries = _Counts("retries", "Requests sent to a backend again.", ("provider",), kept)
         self._input = _Counts("input_tokens", "Tokens of requests, as backends count.", ("provider",), kept)
+        self._spent = _Counts(
+            "backend_seconds", "Time that local backends say a reply took.", ("provider", "phase"), kept
+        )
         self._output = _Counts("output_tokens", "Tokens of replies, as backends count.", ("provider",), kept)
 
     def exchange(self, route: str, trace: Trace) -> None:
@@ -62,6 +65,8 @@ class Metrics:
         if usage is not None:
             self._input.add(usage.input, provider)
             self._output.add(usage.output, provider)
+            for phase, seconds in (usage.seconds or {}).items():
+                self._spent.add(seconds, provider, phase)
         for loss in trace.losses:
             self._dropped.add(1, provider, loss.kind)
         for repair in trace.repairs:
@@ -85,7 +90,7 @@ class _Counts:
         self._counter = Counter(f"dragoman_{name}", meaning, labels, registry=registry)
         self._children: dict[tuple[str, ...], Counter] = {}
 
-    def add(self, amount: int, *labels: str) -> None:
+    def add(self, amount: float, *labels: str) -> None:
         """Nothing for an amount that counts nothing: backends have told negative tokens."""
         if amount <= 0:
             return

@@ -7,15 +7,19 @@ entries are written by hand here, and kept short.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from providers.catalog import Catalog, Entry
+from providers.catalog import Catalog
+from providers.directory import Entry
 from translators.ir import Json
+from translators.profile import Profile, ReasoningRules
 from translators.timestamps import whole_seconds
 
 CREATED = 1735689600
@@ -34,9 +38,7 @@ INSTRUCTIONS = (
     "say plainly what you did and what you could not do. Edit files with apply_patch."
 )
 
-_WINDOW_KEYS = ("context_window", "max_model_len", "context_length", "max_context_length", "n_ctx")
-"""Names under which listings tell the window: ours, vLLM, OpenRouter, Together, llama.cpp."""
-
+_BOTH = ["text", "image"]
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
@@ -55,41 +57,52 @@ class ModelList:
         self._catalog = catalog
         self._entries: Sequence[Entry] | None = None
         self._listing = Listing(b"", b"")
+        self._rendering = asyncio.Lock()
 
-    def listing(self) -> Listing:
+    async def listing(self) -> Listing:
+        """Rendered in a thread: thousands of entries would keep every stream of the process waiting."""
         entries = self._catalog.entries()
-        if entries is not self._entries:  # the catalogue replaces its list, it never edits it
-            body = _render(entries)
-            self._listing = Listing(body, b'"%b"' % hashlib.sha256(body).hexdigest()[:32].encode())
-            self._entries = entries
-        return self._listing
+        if entries is self._entries:  # the catalogue replaces its list, it never edits it
+            return self._listing
+        async with self._rendering:  # once for all who wait
+            if entries is not self._entries:
+                self._listing = await asyncio.to_thread(_render, entries)
+                self._entries = entries
+            return self._listing
 
     def model(self, name: str) -> tuple[bytes, str]:
         """One OpenAI model object, and the `provider/model` that it is.
 
         Raises `ProxyError` (404) for a name that does not resolve.
         """
-        entry = self._catalog.entry(name) or Entry(name, self._catalog.resolve(name)[0])
-        return orjson.dumps(_openai_model(entry)), entry.target.id
+        entry = self._catalog.entry(name) or Entry(name, self._catalog.find(name).choices[0].target)
+        return orjson.dumps(openai_model(entry)), entry.target.id
 
 
-def _render(entries: Sequence[Entry]) -> bytes:
-    data = [_openai_model(entry) for entry in entries]
-    models = [_codex_model(entry, priority) for priority, entry in enumerate(entries, 1)]
-    body = _dump(data, models)
-    while len(body) > MAX_BODY_BYTES and models:
-        # The list of names stays whole; the catalogue loses its last entries, which Codex
-        # then serves with its fallback settings.
-        models = models[: len(models) * MAX_BODY_BYTES // (len(body) + 1)]
-        body = _dump(data, models)
-    return body
+def _render(entries: Sequence[Entry]) -> Listing:
+    body = within_limit(map(openai_model, entries), map(codex_model, entries, itertools.count(1)))
+    return Listing(body, b'"%b"' % hashlib.sha256(body).hexdigest()[:32].encode())
 
 
-def _dump(data: Sequence[Json], models: Sequence[Json]) -> bytes:
-    return orjson.dumps({"object": "list", "data": data, "models": models})
+def within_limit(data: Iterable[Json], models: Iterable[Json]) -> bytes:
+    """The list, no longer than Codex reads.
+
+    The list of names stays whole; the catalogue loses its last entries, which Codex then serves with its
+    fallback settings. Written entry by entry, for orjson holds up all threads until it is done.
+    """
+    begin = b'{"object":"list","data":[%b],"models":[' % b",".join(map(orjson.dumps, data))
+    room = MAX_BODY_BYTES - len(begin) - len(b"]}")
+    kept: list[bytes] = []
+    for model in map(orjson.dumps, models):
+        room -= len(model) + bool(kept)
+        if room < 0:
+            break
+        kept.append(model)
+    return begin + b",".join(kept) + b"]}"
 
 
-def _openai_model(entry: Entry) -> Json:
+def openai_model(entry: Entry) -> Json:
+    """OpenAI's model object."""
     return {
         "id": entry.id,
         "object": "model",
@@ -98,12 +111,13 @@ def _openai_model(entry: Entry) -> Json:
     }
 
 
-def _codex_model(entry: Entry, priority: int) -> Json:
+def codex_model(entry: Entry, priority: int) -> Json:
     """An entry of Codex's catalogue (fields and enums as Codex CLI 0.171 parses them)."""
-    efforts = _efforts(entry)
+    profile = _profile(entry)
+    efforts = [] if profile is None else _efforts(profile.reasoning)
     model: dict[str, Any] = {
         "slug": entry.id,
-        "display_name": entry.id,
+        "display_name": _shown(entry),
         "supported_reasoning_levels": [{"effort": effort, "description": effort} for effort in efforts],
         "shell_type": "unified_exec",
         "visibility": "list",
@@ -114,26 +128,37 @@ def _codex_model(entry: Entry, priority: int) -> Json:
         "experimental_supported_tools": [],
         "base_instructions": INSTRUCTIONS,
         "apply_patch_tool_type": "freeform",
-        "context_window": _window(entry),
+        "context_window": _window(entry, profile),
+        "input_modalities": ["text"] if entry.card is not None and entry.card.vision is False else _BOTH,
     }
     if efforts:
         model["default_reasoning_level"] = "medium" if "medium" in efforts else efforts[len(efforts) // 2]
     return model
 
 
-def _efforts(entry: Entry) -> list[str]:
-    """The levels the model's profile takes and Codex knows."""
+def _shown(entry: Entry) -> str:
+    """The name of the model for people where its own id is shown, with its provider where that is said."""
+    card = entry.card
+    if card is None or not entry.id.endswith(card.model):
+        return entry.id
+    return card.display_name if entry.id == card.model else f"{card.display_name} ({card.provider})"
+
+
+def _profile(entry: Entry) -> Profile | None:
+    """The model's, where Codex's requests go first."""
     target = entry.target
     surface = next(iter(target.provider.surfaces(target.model, "responses")), None)
-    if surface is None:
-        return []
-    rules = target.provider.profile(target.model, surface).reasoning
+    return None if surface is None else target.provider.profile(target.model, surface)
+
+
+def _efforts(rules: ReasoningRules) -> list[str]:
+    """The levels the model's profile takes and Codex knows."""
     return [effort for effort in _EFFORTS if effort in rules.efforts and rules.ask != "none"]
 
 
-def _window(entry: Entry) -> int:
-    for key in _WINDOW_KEYS:
-        value = entry.facts.get(key)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return value
-    return CONTEXT_WINDOW
+def _window(entry: Entry, profile: Profile | None) -> int:
+    """What the context guard goes by, else what the listing says."""
+    if profile is not None and profile.request.context_window is not None:
+        return profile.request.context_window
+    known = None if entry.card is None else entry.card.context_window
+    return known or CONTEXT_WINDOW

@@ -16,7 +16,7 @@ def write_body(body: Json, provider: Provider) -> bytes:
     return orjson.dumps(body if extra is None else extra.over(body))
 
 
-_MODEL_KEY = re.compile(rb'"model"(\s*:\s*)"[^"\\]*"')
+_MODEL_KEY = re.compile(rb'"model"\s*:\s*("[^"\\]*")')
 
 
 def with_model(raw: bytes, body: Json, model: str) -> bytes:
@@ -28,8 +28,7 @@ def with_model(raw: bytes, body: Json, model: str) -> bytes:
     if body["model"] == model:
         return raw
     if raw.count(b'"model"') == 1 and b"\\u" not in raw:
-        name = orjson.dumps(model)
-        written, count = _MODEL_KEY.subn(lambda found: b'"model"%b%b' % (found[1], name), raw)
-        if count == 1:
-            return written
+        found = _MODEL_KEY.match(raw, raw.index(b'"model"'))
+        if found is not None:
+            return raw[: found.start(1)] + orjson.dumps(model) + raw[found.end() :]
     return orjson.dumps({**body, "model": model})

@@ -1,77 +1,163 @@
 """The one path of a call. Read top to bottom; nothing else decides who answers.
 
-    request -> targets -> surfaces of a target -> plan -> images -> size -> exchange
+    request -> route -> candidates -> surfaces of a target -> plan -> images -> size -> exchange
 
 Each step down is one function. What fails before a byte has gone to the client moves on: to
-the next surface when the backend has no such one, to the next target when another provider
-may not share the trouble. When all fail the client is told of the first failure: it belongs
-to what was asked for, the rest to substitutes.
+the next surface when the backend has no such one, to the next candidate when another endpoint
+may not share the trouble (`candidates.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
+from time import perf_counter
+
+import structlog
 
 from providers.base import Surface, Target
-from providers.images import Images
 from translators.errors import Kind, ProxyError
 from translators.responses.pairing import pairing_ids
 
-from .attempt import PASSING, NotHere, exchange
+from .attempt import Again, NotHere, exchange
+from .candidates import OWN, PASSING, Candidate, Candidates, most_retries
 from .downscale import fit_images
+from .gateway import Gateway
 from .images import inline_images
 from .plan import Plan, check_size, make_plan
 from .request import Request
+from .routing import Route
 from .stream import Client
 
 _FAULTS: frozenset[Kind] = frozenset({"bad_request", "context_length", "content_filter", "too_large"})
 """Failures for which the client can do something."""
 
 
-async def serve(
-    request: Request, targets: Sequence[Target], client: Client, images: Images, budget_s: float
-) -> None:
-    """Answer one request from the first of `targets` that can.
+class _Unfit(Exception):
+    """The surface cannot carry the request; `error` says what of it."""
 
-    `budget_s`: how long the client may have waited in all for a retry still to be made.
+    def __init__(self, error: ProxyError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+_log = structlog.get_logger("dragoman")
+
+
+async def serve(request: Request, route: Route, client: Client, gateway: Gateway) -> None:
+    """Answer one request from the first candidate of `route` that can.
+
     Raises `ProxyError` when the request cannot be answered, or its stream cannot be finished.
     """
-    failures: list[ProxyError] = []
-    for target in targets:
-        try:
-            await _serve_from(target, request, client, images, budget_s)
+    candidates = Candidates(route.targets, route.windows, request.began, gateway.server.retry_budget_s)
+    while (found := candidates.next(time.monotonic())) is not None:
+        candidate, delay_s = found
+        if delay_s > 0:
+            await asyncio.sleep(delay_s)
+        if candidates.failures and await client.hold():  # a keep-alive opened the stream meanwhile
+            raise candidates.failures[-1][1]
+        if await _try(candidate, candidates, request, client, gateway):
+            if request.trace.error is None:
+                route.answered(candidate.target)
             return
-        except ProxyError as error:
-            if client.committed:
-                raise
-            failures.append(error)
-            if error.kind not in PASSING:
-                break
-    request.trace.target = targets[0].id
-    raise failures[0]
+    failed, error = candidates.told
+    request.trace.target = failed.target.id
+    _note(next(reversed(failed.plans.values()), None), request)
+    raise error
 
 
-async def _serve_from(
-    target: Target, request: Request, client: Client, images: Images, budget_s: float
+async def _try(
+    candidate: Candidate, candidates: Candidates, request: Request, client: Client, gateway: Gateway
+) -> bool:
+    """Whether it answered; raises `ProxyError` when the client has been told a part of the answer."""
+    trace, target, began = request.trace, candidate.target, perf_counter()
+    again, asked_before = False, trace.attempts
+    candidate.tries += 1
+    probing = gateway.health.asked(target.id)
+    try:
+        await _serve_from(candidate, request, client, gateway)
+    except ProxyError as error:
+        failure = error
+    except Again as passing:
+        failure, again = passing.error, True
+    else:
+        _note_answer(request, target, gateway, began)
+        return True
+    finally:
+        if probing:
+            gateway.health.left(target.id)
+    asked = trace.attempts > asked_before
+    if asked:
+        _note_failure(target, failure, gateway)
+    if client.committed:
+        trace.tried(target.id, failure.kind, began, None)
+        raise failure
+    delay_s = candidates.failed(candidate, failure, time.monotonic(), again, asked)
+    trace.tried(target.id, failure.kind, began, delay_s)
+    if delay_s is not None:
+        most = most_retries(gateway.server.retry_budget_s)
+        _say_again(request, target, failure, candidate.tries, most, delay_s)
+    return False
+
+
+def _note_answer(request: Request, target: Target, gateway: Gateway, began: float) -> None:
+    trace = request.trace
+    first = trace.first_byte or began
+    trace.tried(target.id, "ok" if trace.error is None else trace.error.kind, began, None)
+    if trace.error is not None:
+        _note_failure(target, trace.error, gateway)
+        return
+    tokens = trace.usage.output if trace.usage is not None else None
+    ttft_s = first - began if request.stream else None
+    since = first if request.stream else began
+    gateway.health.succeeded(target.id, ttft_s, tokens, perf_counter() - since)
+
+
+def _note_failure(target: Target, failure: ProxyError, gateway: Gateway) -> None:
+    if failure.kind in OWN:
+        gateway.health.failed(target.id, failure.retry_after)
+    elif failure.kind in _FAULTS:
+        gateway.health.alive(target.id)
+
+
+def _say_again(
+    request: Request, target: Target, failure: ProxyError, tries: int, most: int, delay_s: float
 ) -> None:
+    """`attempt` is the number of the try that failed."""
+    trace = request.trace
+    trace.retries += 1
+    _log.info(
+        "provider:retry",
+        request_id=trace.id.decode(),
+        target=target.id,
+        provider=target.provider.name,
+        attempt=tries,
+        max_retries=most,
+        delay=round(delay_s, 3),
+        error_type=failure.kind,
+        error_message=str(failure)[:500],
+    )
+
+
+async def _serve_from(candidate: Candidate, request: Request, client: Client, gateway: Gateway) -> None:
+    target = candidate.target
     request.trace.target = target.id
     unfit: list[ProxyError] = []
     absent: list[ProxyError] = []
     for surface in _surfaces(target, request):
         try:
-            plan = make_plan(request, target, surface)
-        except ProxyError as error:  # this surface cannot carry it; a richer or plainer one may
-            unfit.append(error)
+            plan = candidate.plans.get(surface) or await _planned(request, target, surface, gateway)
+        except _Unfit as unfitting:  # this surface cannot carry it; a richer or plainer one may
+            unfit.append(unfitting.error)
             continue
-        _note(plan)
-        await inline_images(plan, images)
-        await fit_images(plan)
-        check_size(plan)
+        candidate.plans[surface] = plan
+        _note(plan, request)
         try:
-            await exchange(plan, client, budget_s)
+            await exchange(plan, client, gateway.limits.get(target.provider.name))
             return
         except NotHere as refusal:
-            if client.committed:
+            if await client.hold():
                 raise refusal.error from None
             absent.append(refusal.error)
         except ProxyError as error:
@@ -83,6 +169,19 @@ async def _serve_from(
     raise (unfit or absent)[0]
 
 
+async def _planned(request: Request, target: Target, surface: Surface, gateway: Gateway) -> Plan:
+    """A plan that is ready to be sent; a further try takes the same, less what its backend refused."""
+    try:
+        plan = make_plan(request, target, surface)
+    except ProxyError as error:
+        raise _Unfit(error) from error
+    _note(plan, request)
+    await inline_images(plan, gateway.images)
+    await fit_images(plan)
+    check_size(plan)
+    return plan
+
+
 def _surfaces(target: Target, request: Request) -> Sequence[Surface]:
     provider = target.provider
     if provider.unavailable is not None:
@@ -92,8 +191,13 @@ def _surfaces(target: Target, request: Request) -> Sequence[Surface]:
     return provider.surfaces(target.model, request.shape)
 
 
-def _note(plan: Plan) -> None:
-    trace, encoded = plan.request.trace, plan.encoded
+def _note(plan: Plan | None, request: Request) -> None:
+    """What the answer, or the failure that is told, was asked with; None: it was asked nothing."""
+    trace = request.trace
+    if plan is None:
+        trace.lane, trace.surface, trace.losses, trace.repairs = "", "", (), ()
+        return
+    encoded = plan.encoded
     trace.lane, trace.surface = plan.lane, plan.surface
     trace.losses, trace.repairs, trace.pairing = encoded.losses, encoded.repairs, None
     if any(repair.site == "chain_pairing" for repair in encoded.repairs):

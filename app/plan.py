@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from providers.base import SHAPE_OF, Surface, Target
-from translators import chat, responses
+from translators import chat, ollama, responses
 from translators.budget import check_context
-from translators.capsule import MARK, Seals, without_capsules
+from translators.capsule import MARK, Seals, in_messages, without_capsules
 from translators.chat.watch import ChatWatcher
 from translators.chat.watch import tidy_reply as tidy_chat
 from translators.dialect import BackendDialect, ClientDialect, Encoded, Loss, ReplyContext, ReplyStream
@@ -28,6 +28,7 @@ from translators.translate import Translation, translate_request
 from translators.unread import unread_keys
 
 from . import embeddings
+from .layers import check_merged
 from .payload import with_model, write_body
 from .repairs import orphan_refused
 from .request import Request
@@ -46,6 +47,7 @@ CLIENTS: Mapping[Shape, ClientDialect] = {
 BACKENDS: Mapping[Shape, BackendDialect] = {
     "chat": chat.ChatBackend(),
     "responses": responses.ResponsesBackend(),
+    "ollama": ollama.OllamaBackend(),
 }
 WATCHERS: Mapping[Shape, Callable[[Profile, ReplyContext], ReplyStream]] = {
     "chat": ChatWatcher,
@@ -90,6 +92,11 @@ class Plan:
         """What a reply of this target is made with."""
         return replace(self.request.context, seals=_seals(self.request, self.target))
 
+    @property
+    def backend(self) -> BackendDialect:
+        """The shape that the target is spoken to in; not for embeddings."""
+        return BACKENDS[SHAPE_OF[self.surface]]
+
     def translate(self) -> Translation:
         """The way back to the client; in the pass lane, between equal shapes, made on demand."""
         if self.translation is None:
@@ -102,6 +109,8 @@ class Plan:
 def make_plan(request: Request, target: Target, surface: Surface) -> Plan:
     """Plan `request` for one surface; raises `ProxyError` for what it cannot carry."""
     profile = target.provider.profile(target.model, surface, request.overrides)
+    if request.overrides:
+        check_merged(profile)
     if request.shape is None:
         return _passed(request, target, surface, profile, Encoded(request.body, changed=False))
     if not profile.tools.supported:
@@ -112,7 +121,7 @@ def make_plan(request: Request, target: Target, surface: Surface) -> Plan:
     body, sealed = request.body, list[Loss]()
     if MARK in request.raw and backend.name == "responses" == request.shape:
         body, sealed = without_capsules(body)
-    if backend.name == request.shape and backend.passes(body, profile):
+    if backend.name == request.shape and backend.passes(body, profile) and not _holds_capsule(request):
         CLIENTS[request.shape].check(body)
         encoded = backend.edit_request(body, profile)
         encoded.changed = encoded.changed or body is not request.body
@@ -132,9 +141,15 @@ def make_plan(request: Request, target: Target, surface: Surface) -> Plan:
     return plan
 
 
+def _holds_capsule(request: Request) -> bool:
+    """Whether a Chat body has to be read for the sake of its capsules: only a translation opens them."""
+    return MARK in request.raw and request.shape == "chat" and in_messages(request.body)
+
+
 def _refuse_changes(encoded: Encoded, request: Request) -> None:
-    if encoded.losses:
-        raise _refused_loss(encoded.losses)
+    lost = [loss for loss in encoded.losses if loss.kind != "policy"]
+    if lost:
+        raise _refused_loss(lost)
     orphan = orphan_refused(encoded.repairs, request.body, request.shape) if request.shape else None
     if orphan is not None:
         raise orphan
@@ -160,7 +175,7 @@ def check_size(plan: Plan) -> None:
     limit, size = plan.profile.request.max_body_bytes, len(plan.payload)
     if limit is not None and size > limit:
         raise too_large(plan)
-    check_context(plan.encoded.body, size, plan.profile.request)
+    check_context(plan.payload, plan.profile.request)
 
 
 def too_large(plan: Plan, advice: str = "") -> ProxyError:

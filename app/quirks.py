@@ -48,7 +48,13 @@ def as_toml(learned: Sequence[Learned], config: Config) -> str:
 
 def is_of(learned: Learned, model: str) -> bool:
     """Whether `model` names its model: as the backend does, with the provider's name, or with the host."""
-    return learned.model in (model, model.partition("/")[2]) or model == f"{learned.host}/{learned.model}"
+    # What is learned of an Ollama's model is filed with a part of its digest.
+    own = learned.model.rpartition("@")[0] if learned.surface == "ollama" else ""
+    return any(
+        name in (model, model.partition("/")[2]) or model == f"{learned.host}/{name}"
+        for name in (learned.model, own)
+        if name
+    )
 
 
 def _line(learned: Learned) -> tuple[str, ...]:
@@ -97,6 +103,12 @@ def _profile(owner: ProviderConfig, host: str, learned: Learned) -> Profile:
     )
 
 
+_SETTINGS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
+    ("messages", EACH, "name"): {"messages": {"user_name": "drop"}},
+    ("think",): {"reasoning": {"ask": "none"}},
+}
+
+
 def _setting(rejection: Rejection, profile: Profile, before: Mapping[str, Any]) -> dict[str, Any]:
     """The override that says the same; empty: there is none."""
     path, rules = rejection.path, profile.request
@@ -115,8 +127,8 @@ def _setting(rejection: Rejection, profile: Profile, before: Mapping[str, Any]) 
         return {"reasoning": {"map": {str(rejection.value): rejection.instead}}} if effort else {}
     if path[-1] == "strict" and path[0] == "tools":
         return {"tools": {"strict": "drop"}}
-    if path == ("messages", EACH, "name"):
-        return {"messages": {"user_name": "drop"}}
+    if path in _SETTINGS:
+        return dict(_SETTINGS[path])
     if EACH in path or (len(path) > 1 and path != ("text", "verbosity")):
         return {}
     dropped = before.get("request", {}).get("drop", rules.drop)

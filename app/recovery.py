@@ -37,6 +37,8 @@ _SEALS: Mapping[Shape, tuple[Callable[[int, str | None, str], bool], Callable[[J
     "responses": (responses_seals.refused, responses_seals.without_seals),
 }
 """How a backend of each shape refuses reasoning, and its body without any."""
+_NO_SEALS = (lambda *_: False, lambda _: None)
+"""Ollama's reasoning is words alone."""
 
 _log = structlog.get_logger("dragoman")
 
@@ -76,7 +78,7 @@ def remember(plan: Plan) -> None:
 
 
 def _without_reasoning(plan: Plan, status: int, error: ProxyError) -> bool:
-    refused, without_seals = _SEALS[SHAPE_OF[plan.surface]]
+    refused, without_seals = _SEALS.get(SHAPE_OF[plan.surface], _NO_SEALS)
     if plan.unsealed or not refused(status, error.code, error.message):
         return False
     bare = without_seals(orjson.loads(plan.payload))
@@ -84,7 +86,8 @@ def _without_reasoning(plan: Plan, status: int, error: ProxyError) -> bool:
         return False
     plan.unsealed = True
     request = plan.request
-    request.trace.repairs = [*request.trace.repairs, Repair("request", "sealed_reasoning")]
+    plan.encoded.repairs.append(Repair("request", "sealed_reasoning"))
+    request.trace.repairs = plan.encoded.repairs
     sealed = responses_seals.sealed if request.shape == "responses" else chat_seals.sealed
     _ask_with(plan, bare, sealed(request.body))
     return True
@@ -107,8 +110,8 @@ def _without_fields(plan: Plan, status: int, error: ProxyError) -> bool:
 
 
 def _ask_with(plan: Plan, body: Json, lost: Sequence[Loss]) -> None:
-    trace = plan.request.trace
-    trace.losses = [*trace.losses, *lost]
+    plan.encoded.losses += lost
+    plan.request.trace.losses = plan.encoded.losses
     plan.payload = write_body(body, plan.target.provider)
 
 

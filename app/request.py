@@ -10,14 +10,15 @@ from typing import Any
 
 import orjson
 
+from providers.images import ImageError
 from translators.capsule import Seals
 from translators.dialect import ClientDialect, ReplyContext
 from translators.errors import bad_request
 from translators.fingerprint import Asked
 from translators.ir import Call, Json, Shape
-from translators.lenient import MAX_DEPTH, writable
+from translators.lenient import MAX_DEPTH, with_whole_characters, writable
 
-from .layers import read_layers
+from .layers import read_layers, read_strict
 from .trace import Trace
 
 
@@ -38,6 +39,8 @@ class Request:
     decoded: Call | None = None
     images: dict[str, str] = field(default_factory=dict)
     """Remote images fetched for it: URL -> `data:` URL."""
+    lost_image: ImageError | None = None
+    """One that could not be fetched: no other candidate waits for it again."""
     overrides: Mapping[str, Any] | None = None
     """Profile sections that its headers set, checked."""
 
@@ -65,7 +68,7 @@ def parse_request(
 ) -> Request:
     """Raises `ProxyError` (400), naming the parameter that is wrong."""
     raw = raw.removeprefix(b"\xef\xbb\xbf")  # PowerShell writes one
-    body = _object(raw)
+    raw, body = _object(raw)
     model, stream = _model(body), shape is not None and _stream(body)
     trace.model, trace.stream = model, stream
     context = ReplyContext(
@@ -79,8 +82,7 @@ def parse_request(
         now=_now,
         seals=seal_key and Seals(seal_key, "", Asked(body) if shape == "responses" else None),
     )
-    strict = headers.get(b"x-dragoman-strict", b"").strip().lower() == b"true"
-    layers = read_layers(headers)
+    strict, layers = read_strict(headers), read_layers(headers)
     return Request(shape, raw, body, trace, context, strict, time.monotonic(), overrides=layers)
 
 
@@ -93,18 +95,31 @@ def _now() -> int:
     return int(time.time())
 
 
-def _object(raw: bytes) -> Json:
-    try:
-        body = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        message = f"the request body is not valid JSON: {error}"
-        raise bad_request(message, code="invalid_json") from None
+def _object(raw: bytes) -> tuple[bytes, Json]:
+    """The body's text and the object in it."""
+    raw, body = _value(raw)
     if not isinstance(body, dict):
         raise bad_request("the request body must be a JSON object", code="invalid_json")
     if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and not writable(body):
         message = f"the request body is nested more than {MAX_DEPTH} levels deep"
         raise bad_request(message, code="invalid_json")
-    return body
+    return raw, body
+
+
+def _value(raw: bytes) -> tuple[bytes, Any]:
+    try:
+        return raw, orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        fault = error
+    # Half a surrogate pair: JavaScript leaves one where it cuts a text within an emoji. A conversation
+    # that holds one would be refused for good.
+    if "surrogate" in str(fault):
+        raw = with_whole_characters(raw)
+        try:
+            return raw, orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            fault = error
+    raise bad_request(f"the request body is not valid JSON: {fault}", code="invalid_json")
 
 
 def _model(body: Json) -> str:
@@ -123,7 +138,8 @@ def _stream(body: Json) -> bool:
 
 def _is_codex(headers: Mapping[bytes, bytes]) -> bool:
     """Contract: a client whose `originator` or user-agent begins with `codex`."""
-    return any(headers.get(name, b"").lower().startswith(b"codex") for name in (b"originator", b"user-agent"))
+    originator, agent = headers.get(b"originator", b""), headers.get(b"user-agent", b"")
+    return originator[:5].lower() == b"codex" or agent[:5].lower() == b"codex"
 
 
 def _asks_for_usage(body: Json) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import orjson
 from starlette.routing import Route
 
 from translators.errors import ProxyError
@@ -18,8 +19,11 @@ from translators.ir import Shape
 
 from .bodies import ClientGone, Receive, read_body
 from .errors import JSON, unexpected
+from .events import follow, local_models
 from .gateway import Gateway
 from .pipeline import serve
+from .protocol import CONNECTION
+from .ranked import explained, parse_query
 from .request import parse_request
 from .stream import Client, Send
 from .trace import GONE, Trace, request_id
@@ -51,16 +55,25 @@ def routes(gateway: Gateway) -> list[Route]:
     probes = {"/": _health, "/health": _health, "/ready": _ready(gateway)}
     found = [_route(gateway, path, {"GET": probe}, "probe") for path, probe in probes.items()]
     found.append(_route(gateway, "/metrics", {"GET": _metrics(gateway)}))
+    found.append(_route(gateway, "/events", {"GET": _events(gateway)}))
     for prefix in ("/v1", ""):
-        responses: dict[str, Serve] = {"POST": _call(gateway, "responses"), "GET": _refuse_websocket}
+        responses: dict[str, Serve] = {"POST": _call(gateway, "responses"), "GET": _websocket(gateway)}
         found += [
             _route(gateway, prefix + "/responses", responses),
             _route(gateway, prefix + "/chat/completions", {"POST": _call(gateway, "chat")}),
             _route(gateway, prefix + "/embeddings", {"POST": _call(gateway, None)}),
-            _route(gateway, prefix + "/models", {"GET": _list_models(gateway)}),
-            _route(gateway, prefix + "/models/{id:path}", {"GET": _show_model(gateway)}),
         ]
-    return found
+    return found + _model_routes(gateway)
+
+
+def _model_routes(gateway: Gateway) -> list[Route]:
+    """With `/v1` what OpenAI's clients and Codex read, without it what a person asks of the ranking."""
+    return [
+        _route(gateway, "/v1/models", {"GET": _list_models(gateway)}),
+        _route(gateway, "/v1/models/{id:path}", {"GET": _show_model(gateway)}),
+        _route(gateway, "/models", {"GET": _rank_models(gateway)}),
+        _route(gateway, "/models/{id:path}", {"GET": _explain_model(gateway)}),
+    ]
 
 
 def no_route(gateway: Gateway) -> Endpoint:
@@ -83,7 +96,9 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, gateway = dict(scope["headers"]), self._gateway
         trace = Trace(request_id(headers), f"{scope['method']} {scope['path'][:200]}")
-        client = Client(send, trace, gateway.server.keepalive_s)
+        server = gateway.server
+        lent = scope.get("extensions", {}).get(CONNECTION, {}).get("transport")
+        client = Client(send, trace, server.keepalive_s, server.idle_timeout_s, lent)
         gateway.serving.add(client)
         try:
             trace.error = await self._serve(Exchange(scope, headers, receive, client, trace)) or trace.error
@@ -91,11 +106,17 @@ class Endpoint:
                 await _tell(client, trace.error)
         finally:
             client.release()
-            gateway.serving.discard(client)
-            gateway.log.exchange(trace, probe=self._door == "probe")
-            if trace.violations:
-                gateway.log.odd_stream(trace)
-            gateway.metrics.exchange(self._name, trace)
+            try:
+                self._record(trace)
+            finally:  # last of all: what waits until nothing is under way finds its line in the log
+                gateway.serving.discard(client)
+
+    def _record(self, trace: Trace) -> None:
+        gateway = self._gateway
+        gateway.log.exchange(trace, probe=self._door == "probe")
+        if trace.violations:
+            gateway.log.odd_stream(trace)
+        gateway.metrics.exchange(self._name, trace)
 
     async def _serve(self, exchange: Exchange) -> ProxyError | None:
         """Serve it; what went wrong, as far as there is still someone to tell."""
@@ -144,22 +165,32 @@ def _call(gateway: Gateway, shape: Shape | None) -> Serve:
         raw = await read_body(exchange.receive, exchange.headers, gateway.server.max_body_bytes)
         exchange.client.watch(exchange.receive)
         request = parse_request(shape, raw, exchange.headers, exchange.trace, gateway.seal_key)
-        targets = gateway.catalog.resolve(request.model, embeddings=shape is None)
-        await serve(request, targets, exchange.client, gateway.images, gateway.server.retry_budget_s)
+        route = gateway.router.route(request, exchange.headers, gateway.catalog)
+        exchange.trace.route_source, exchange.trace.considered = route.source, route.considered
+        await serve(request, route, exchange.client, gateway)
 
     return call
 
 
 def _list_models(gateway: Gateway) -> Serve:
     async def list_models(exchange: Exchange) -> None:
-        listing = gateway.models.listing()
+        if b"refresh=1" in exchange.scope.get("query_string", b"").split(b"&"):
+            await gateway.catalog.refresh()
+        listing = await gateway.models.listing()
+        headers = [(b"etag", listing.etag), *_stale(gateway)]
         known = exchange.headers.get(b"if-none-match", b"").split(b",")
         if any(tag.strip().removeprefix(b"W/") == listing.etag for tag in known):
-            await exchange.answer(304, b"", (b"etag", listing.etag))
+            await exchange.answer(304, b"", *headers)
         else:
-            await exchange.answer(200, listing.body, (b"etag", listing.etag))
+            await exchange.answer(200, listing.body, *headers)
 
     return list_models
+
+
+def _stale(gateway: Gateway) -> list[tuple[bytes, bytes]]:
+    """A header that names the providers whose lists could not be renewed."""
+    stale = gateway.catalog.stale
+    return [(b"x-dragoman-stale", ",".join(stale).encode())] if stale else []
 
 
 def _show_model(gateway: Gateway) -> Serve:
@@ -168,6 +199,24 @@ def _show_model(gateway: Gateway) -> Serve:
         await exchange.answer(200, body)
 
     return show_model
+
+
+def _rank_models(gateway: Gateway) -> Serve:
+    async def rank_models(exchange: Exchange) -> None:
+        query = parse_query(exchange.scope.get("query_string", b""))
+        await exchange.answer(200, await gateway.ranked.answer(query), *_stale(gateway))
+
+    return rank_models
+
+
+def _explain_model(gateway: Gateway) -> Serve:
+    async def explain_model(exchange: Exchange) -> None:
+        name = exchange.scope["path_params"]["id"]
+        body, exchange.trace.target = gateway.models.model(name)
+        found = {**orjson.loads(body), **explained(gateway.catalog, name)}
+        await exchange.answer(200, orjson.dumps(found))
+
+    return explain_model
 
 
 async def _health(exchange: Exchange) -> None:
@@ -179,9 +228,20 @@ def _ready(gateway: Gateway) -> Serve:
         reason = gateway.not_ready()
         if reason is not None:
             raise ProxyError("unavailable", f"not ready: {reason}", code="not_ready")
-        await exchange.answer(200, b'{"status":"ready"}')
+        local = local_models(gateway.catalog.providers)
+        told = {"status": "ready", "models": local} if local else {"status": "ready"}
+        await exchange.answer(200, orjson.dumps(told))
 
     return ready
+
+
+def _events(gateway: Gateway) -> Serve:
+    """What happens to the models in this process, as it happens."""
+
+    async def events(exchange: Exchange) -> None:
+        await follow(gateway, exchange.scope, exchange.receive, exchange.client)
+
+    return events
 
 
 def _metrics(gateway: Gateway) -> Serve:
@@ -192,14 +252,21 @@ def _metrics(gateway: Gateway) -> Serve:
     return metrics
 
 
-async def _refuse_websocket(exchange: Exchange) -> None:
+def _websocket(gateway: Gateway) -> Serve:
     """426 makes Codex fall back to POST after one try (404 would cost it seven)."""
-    if exchange.headers.get(b"upgrade", b"").lower() != b"websocket":
-        raise _wrong_method("GET", exchange.scope["path"], {"POST"})
-    error = ProxyError("bad_request", "no WebSocket here; POST to this path instead", status=426)
-    error.code = "websocket_not_supported"
-    error.headers = {"connection": "close"}
-    raise error
+
+    async def refuse(exchange: Exchange) -> None:
+        if exchange.headers.get(b"upgrade", b"").lower() != b"websocket":
+            raise _wrong_method("GET", exchange.scope["path"], {"POST"})
+        found = [each for each in gateway.catalog.providers if each.profile("", "responses").wire.websocket]
+        names = ", ".join(each.name for each in found)
+        also = f"; the backend of {names} takes one at its own address" if found else ""
+        message = f"no WebSocket here; POST to this path instead{also}"
+        error = ProxyError("bad_request", message, code="websocket_not_supported", status=426)
+        error.headers = {"connection": "close"}
+        raise error
+
+    return refuse
 
 
 async def _unknown(exchange: Exchange) -> None:

@@ -18,8 +18,10 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from types import FrameType
 
+import structlog
 import uvicorn
 
 from config.schema import Config
@@ -27,8 +29,10 @@ from providers.quirks import Quirks
 from providers.quirks_file import QuirksFile, state_file
 
 from . import log
+from .gateway import Gateway
 from .main import create_app
 from .protocol import Http
+from .reload import Kept, Origin, Reload, newest
 from .workers import CANNOT_START, Ready, Workers
 
 SHARED_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
@@ -45,16 +49,29 @@ FORCED_S = 1
 LAST_WORDS_S = 5
 """How long answers that failed at the end of the grace may take to say so."""
 
+_log = structlog.get_logger("dragoman.config")
 
-def run(config: Config) -> None:
-    """Serve until a stop signal; raises `SystemExit` when that is not possible."""
+
+def run(config: Config, origin: Origin | None = None) -> None:
+    """Serve until a stop signal; raises `SystemExit` when that is not possible.
+
+    `origin`: the file that `config` was read from, which is then read again when it changes.
+    """
     server = config.server
-    sink = log.configure(log.level_from_environment(), _secrets(config))
-    with listen(server.host, server.port) as listening:
+    sink = log.configure(log.level_from_environment(), secrets_of(config))
+    several = Kept() if server.workers > 1 else contextlib.nullcontext()
+    with listen(server.host, server.port) as listening, several as kept:
         announce = _Announcement(server.host, listening)
 
         def serve(ready: Ready, parent: int | None = None) -> None:
-            build_server(config, ready, parent, sink, _quirks()).run(sockets=[listening])
+            chosen, read = config, origin
+            if origin is not None and kept is not None:
+                chosen, read = newest(config, origin, kept)
+                sink.hide(secrets_of(chosen))
+            server = build_server(chosen, ready, parent, sink, quirks_of_this_machine())
+            if read is not None:
+                reload(server, chosen, sink, read, kept)
+            server.run(sockets=[listening])
 
         if server.workers > 1:
             with _shared_counts():
@@ -95,42 +112,61 @@ def build_server(
         timeout_keep_alive=IDLE_CONNECTION_S,
         timeout_graceful_shutdown=int(config.server.shutdown_grace_s) + LAST_WORDS_S,
     )
-    end_open_answers = app.state.gateway.end_open_answers
-    return Server(settings, ready, config.server.shutdown_grace_s, end_open_answers, parent)
+    gateway: Gateway = app.state.gateway
+    return Server(settings, ready, config.server.shutdown_grace_s, gateway, parent)
+
+
+def reload(server: Server, config: Config, sink: log.Sink, origin: Origin, kept: Kept | None = None) -> None:
+    """Let a server follow the file that its `config` was read from."""
+
+    async def adopt(found: Config) -> None:
+        sink.hide(secrets_of(found))
+        await server.gateway.reconfigure(found)
+
+    server.reload = Reload(origin, config, adopt, kept)
 
 
 class Server(uvicorn.Server):
     """What uvicorn has, with our words, our end of the grace, and an end when the parent is gone."""
+
+    reload: Reload | None = None
 
     def __init__(
         self,
         config: uvicorn.Config,
         ready: Ready,
         grace_s: float,
-        end_open_answers: Callable[[], None],
+        gateway: Gateway,
         parent: int | None,
     ) -> None:
         super().__init__(config)
-        self._ready, self._grace_s = ready, grace_s
-        self._end_open_answers, self._parent = end_open_answers, parent
+        self.gateway = gateway
+        self._ready, self._grace_s, self._parent = ready, grace_s, parent
+        self._hung_up = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
 
     async def on_tick(self, counter: int) -> bool:
+        if self._hung_up:
+            self._hung_up = False
+            self._ask_to_reload()
+        if self.reload is not None:
+            await self.reload.tick()
         orphan = self._parent is not None and os.getppid() != self._parent
         return await super().on_tick(counter) or orphan
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for open answers as long as the grace, or until a second SIGINT."""
-        ending = asyncio.get_running_loop().call_later(self._grace_s, self._end_open_answers)
+        self.gateway.closing = True
+        ending = asyncio.get_running_loop().call_later(self._grace_s, self.gateway.end_open_answers)
         try:
             await super().shutdown(sockets)
         finally:
             ending.cancel()
         if self.force_exit:
-            self._end_open_answers()
+            self.gateway.end_open_answers()
             if self.server_state.tasks:
                 await asyncio.wait(self.server_state.tasks, timeout=FORCED_S)
             await self.lifespan.shutdown()
@@ -142,11 +178,23 @@ class Server(uvicorn.Server):
             yield
             return
         before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGTERM, signal.SIGINT)}
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._hang_up)
         try:
             yield
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
+
+    def _hang_up(self, _number: int, _frame: FrameType | None) -> None:
+        """Only noted: a log line from within a signal handler may cut into another."""
+        self._hung_up = True
+
+    def _ask_to_reload(self) -> None:
+        if self.reload is not None:
+            self.reload.ask()
+        else:
+            why = "this gateway was started without a configuration file; start it again to change something"
+            _log.warning("config_not_reloaded", errors=[why])
 
 
 class _Announcement:
@@ -172,12 +220,12 @@ def listen(host: str, port: int) -> socket.socket:
         raise SystemExit(CANNOT_START) from error
 
 
-def _quirks() -> Quirks:
+def quirks_of_this_machine() -> Quirks:
     """What earlier processes learned of their backends, where there is a place to keep it."""
     path = state_file(os.environ)
     return Quirks(None if path is None else QuirksFile(path))
 
 
-def _secrets(config: Config) -> list[str]:
-    own = [key.get_secret_value() for key in config.server.api_keys]
-    return own + [each.api_key.get_secret_value() for each in config.providers if each.api_key is not None]
+def secrets_of(config: Config) -> list[str]:
+    theirs = [key for each in config.providers for key in (each.api_key, each.client_secret) if key]
+    return [key.get_secret_value() for key in (*config.server.api_keys, *theirs)]

@@ -1,10 +1,10 @@
 """The client's side of one exchange: what was sent, when, and whether anyone still listens.
 
-Two things end an exchange from outside, both in the same way: the task that serves it is
-cancelled and `cause` says why. The client hung up (a task waits on `receive`), or the server
-shuts down. Cancelling reaches whatever is awaited: the connect, the wait for headers, the
-read of a chunk, the pause before a retry. A backend that falls silent is the business of
-`providers/http.py`.
+Three things end an exchange from outside, all in the same way: the task that serves it is
+cancelled and `cause` says why. The client hung up (a task waits on `receive`), it takes nothing
+of what it is sent (a timer looks), or the server shuts down. Cancelling reaches whatever is
+awaited: the connect, the wait for headers, the read of a chunk, the pause before a retry. A
+backend that falls silent is the business of `providers/http.py`.
 
 A stream that has been silent towards the client for the keep-alive interval gets a frame from
 a timer; when nothing was sent yet, the answer is opened with status 200 first. The timer is
@@ -26,11 +26,16 @@ from .errors import JSON, error_body, error_headers
 from .trace import GONE, Headers, Trace
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Cause = Literal["gone", "shutdown"]
+Cause = Literal["gone", "stalled", "shutdown"]
 
 WATCH_AFTER_S = 0.2
 """A hang-up within that time is noticed after it: most whole answers are through by then, and
 the task that waits for a hang-up costs as much as reading a request."""
+
+LOOKS = 4
+"""How often within the idle limit it is looked at whether the client takes what it is sent."""
+
+STALLED = "the client took nothing of its answer for longer than the idle limit; its connection was closed"
 
 STREAM_HEADERS: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -46,9 +51,13 @@ class Client:
         "_beat",
         "_busy",
         "_closing",
+        "_connection",
         "_head",
+        "_idle_s",
         "_keepalive_s",
         "_loop",
+        "_moved",
+        "_patience",
         "_reply",
         "_send",
         "_sent",
@@ -56,17 +65,27 @@ class Client:
         "_task",
         "_timer",
         "_trace",
+        "_unsent",
         "_watcher",
         "cause",
         "committed",
         "ended",
+        "on_first",
     )
 
-    def __init__(self, send: Send, trace: Trace, keepalive_s: float) -> None:
+    def __init__(
+        self,
+        send: Send,
+        trace: Trace,
+        keepalive_s: float,
+        idle_s: float = 300.0,
+        connection: asyncio.WriteTransport | None = None,
+    ) -> None:
+        """`idle_s`: how long it may take nothing of what it is sent; then `connection` is closed."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - an ASGI application always runs in a task
         self._send, self._trace, self._task = send, trace, task
-        self._keepalive_s = keepalive_s
+        self._keepalive_s, self._idle_s, self._connection = keepalive_s, idle_s, connection
         self._loop = asyncio.get_running_loop()
         self._reply: ReplyStream | None = None
         self._head: Headers = []
@@ -75,7 +94,14 @@ class Client:
         self._watcher: asyncio.Task[None] | None = None
         self._start: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._patience: asyncio.TimerHandle | None = None
+        self._unsent: tuple[float, int] | None = None
+        """When the last bytes were handed over and how many wait in the connection, at the last look."""
+        self._moved = 0.0
+        """When a look last saw that the client takes something."""
         self.cause: Cause | None = None
+        self.on_first: Callable[[], None] | None = None
+        """Told of the first bytes of a stream that are a backend's, once."""
         self._sent = self._loop.time()
         """When the client last got something, or began to wait."""
 
@@ -96,6 +122,8 @@ class Client:
         self._task.uncancel()
         if self.cause == "shutdown":
             return ProxyError("unavailable", "the gateway is shutting down; send the request again")
+        if self.cause == "stalled":
+            self._trace.error = ProxyError("timeout", STALLED, code="client_stalled")
         self._trace.status = GONE
         self.release()
         return None
@@ -103,12 +131,38 @@ class Client:
     def release(self) -> None:
         """Stop watching and timing; safe at any point."""
         self.ended = True
-        for waiting in (self._start, self._timer, self._watcher, self._beat):
+        for waiting in (self._start, self._timer, self._patience, self._watcher, self._beat):
             if waiting is not None:
                 waiting.cancel()
 
     def _begin_to_watch(self, receive: Receive) -> None:
         self._watcher = self._loop.create_task(self._wait_for_hangup(receive))
+        self._patience = self._loop.call_later(self._idle_s / LOOKS, self._look)
+
+    def _look(self) -> None:
+        """Drop a client that takes nothing: its task would wait, and a paid generation with it.
+
+        A large answer may go out slowly: what counts is whether the bytes that wait get fewer.
+        """
+        now, waiting = self._loop.time(), self._connection
+        unsent = (self._sent, waiting.get_write_buffer_size() if waiting is not None else 0)
+        if not self._sending or unsent != self._unsent:
+            self._unsent, self._moved = unsent, now
+        elif now - self._moved >= self._idle_s:
+            self._drop()
+            return
+        self._patience = self._loop.call_later(self._idle_s / LOOKS, self._look)
+
+    @property
+    def _sending(self) -> bool:
+        return self._busy or (self._beat is not None and not self._beat.done())
+
+    def _drop(self) -> None:
+        """End the exchange, whatever it is at; there is no use in telling the client."""
+        self.cause = self.cause or "stalled"
+        if self._connection is not None:
+            self._connection.abort()
+        self._task.cancel()
 
     async def _wait_for_hangup(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -125,17 +179,33 @@ class Client:
         if self._timer is None:
             self._timer = self._loop.call_at(self._sent + self._keepalive_s, self._tick)
 
+    async def hold(self) -> bool:
+        """The reply that was expected will not come; whether the answer was opened with it all the same.
+
+        If not, silence stays what it is until another is expected: opened with one, the answer can be no
+        other's.
+        """
+        if self._beat is not None:
+            await self._settle(self._beat)
+        if not self.committed:
+            self._reply = None
+        return self.committed
+
     def _tick(self) -> None:
         if self.ended or self._reply is None:
+            self._timer = None
             return
         now = self._loop.time()
+        if self._sending:  # the client is slow, not left waiting
+            self._timer = self._loop.call_at(now + self._keepalive_s, self._tick)
+            return
         if now - self._sent >= self._keepalive_s:
             self._sent = now
             self._beat = self._loop.create_task(self._fill_silence(self._reply))
         self._timer = self._loop.call_at(self._sent + self._keepalive_s, self._tick)
 
     async def _fill_silence(self, reply: ReplyStream) -> None:
-        """A frame now, unless one is being sent: then the client is slow, not left waiting."""
+        """A frame now, unless one is being sent."""
         if self._busy or self.ended:
             return
         frame = reply.keepalive() if self.committed else reply.start() or reply.keepalive()
@@ -147,6 +217,9 @@ class Client:
     async def write(self, data: bytes, more: bool = True) -> None:
         """Bytes of the stream; the first of them opens it, and without `more` they end it."""
         self._busy = True
+        if self.on_first is not None:
+            self.on_first()
+            self.on_first = None
         if self._beat is not None:
             await self._settle(self._beat)
         if not self.committed:
@@ -158,11 +231,16 @@ class Client:
 
     async def whole(self, status: int, headers: Headers, body: bytes) -> None:
         """A whole answer at once."""
-        self.committed = self.ended = True
+        self.committed = self.ended = self._busy = True
         self._trace.status = status
         headers.append((b"content-length", b"%d" % len(body)))
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._body(body, more=False)
+
+    def lend(self) -> Send:
+        """Somebody else sends the answer, status and all; `release` when that is over."""
+        self.committed, self._trace.status = True, 200
+        return self._send
 
     async def fail(self, error: ProxyError) -> None:
         """Tell of a failure as far as that is still possible: a status, or the stream's own way."""

@@ -36,6 +36,7 @@ class Workers:
         """Start them, replace those that die, until a stop; the exit status."""
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, self._stop)
+        signal.signal(signal.SIGHUP, self._pass_on)
         pipes = [self._fork() for _ in range(self._count)]
         answers = [_is_ready(pipe) for pipe in pipes]
         started = all(answers)
@@ -64,6 +65,7 @@ class Workers:
         pid = os.fork()
         if pid == 0:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it serves and takes one as meant
             os.close(reading)
             _live(lambda: self._work(lambda: os.write(writing, b"1"), parent))
         self._running.add(pid)
@@ -78,6 +80,12 @@ class Workers:
         for pid in self._running:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
+
+    def _pass_on(self, number: int, _frame: FrameType | None) -> None:
+        """Every worker reads its configuration itself."""
+        for pid in self._running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
 
 def _live(work: Callable[[], None]) -> NoReturn:

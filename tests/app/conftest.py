@@ -87,6 +87,12 @@ class Served:
 Serve = Callable[..., Served]
 
 
+def provider(backend: ScriptedBackend, wire: str = "chat", **more: Any) -> dict[str, Any]:
+    """The configuration of a provider `p` at the backend: the OpenAI kind, with one model `m`."""
+    url = f"{backend.origin}/v1"
+    return {"name": "p", "kind": "openai", "base_url": url, "wire": wire, "models": ["m"], **more}
+
+
 @pytest.fixture(scope="session")
 def _backend() -> Iterator[ScriptedBackend]:
     with ScriptedBackend() as backend:
@@ -110,13 +116,22 @@ def _running() -> Iterator[dict[str, Served]]:
 
 
 @pytest.fixture
-def serve(_running: dict[str, Served]) -> Iterator[Serve]:
+def log_as_before() -> Iterator[None]:
+    """Afterwards the log of the process is what it was."""
+    root, uvicorn_log = logging.getLogger(), logging.getLogger("uvicorn.error")
+    handlers, level, filters = root.handlers[:], root.level, uvicorn_log.filters[:]
+    yield
+    structlog.reset_defaults()
+    root.handlers[:], uvicorn_log.filters[:] = handlers, filters
+    root.setLevel(level)
+
+
+@pytest.fixture
+def serve(_running: dict[str, Served], log_as_before: None) -> Iterator[Serve]:
     """`serve(providers=[...], server={...}, aliases={...})`: the application, running.
 
     The same one for the same configuration, unless it is asked for `fresh`.
     """
-    root, uvicorn_log = logging.getLogger(), logging.getLogger("uvicorn.error")
-    handlers, level, filters = root.handlers[:], root.level, uvicorn_log.filters[:]
     with ExitStack() as stack:
 
         def find(fresh: bool = False, **config: Any) -> Served:
@@ -129,6 +144,3 @@ def serve(_running: dict[str, Served]) -> Iterator[Serve]:
             return known.again()
 
         yield find
-    structlog.reset_defaults()
-    root.handlers[:], uvicorn_log.filters[:] = handlers, filters
-    root.setLevel(level)

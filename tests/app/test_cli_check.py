@@ -15,7 +15,7 @@ from app.cli import cli
 from config.schema import Config
 
 GOOD = '[[providers]]\nname = "a"\nkind = "openai"\nbase_url = "http://h/v1"\n\n[aliases]\nx = "a/m"\n'
-OFF = '[[providers]]\nname = "o"\nkind = "ollama"\nbase_url = "http://h"\n'
+OFF = '[[providers]]\nname = "o"\nkind = "onnx"\npath = "x"\n'
 BAD = '[server]\nprt = 1\n[[providers]]\nname = "a"\nkind = "openai"\nbase_url = "h"\napi_key = "sk-secret"\n'
 
 
@@ -38,7 +38,7 @@ def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
     """The configurations that would have been served; no local server is there to be found."""
     configs: list[Config] = []
-    monkeypatch.setattr("app.server.run", configs.append)
+    monkeypatch.setattr("app.server.run", lambda config, _origin: configs.append(config))
     monkeypatch.setattr("app.discover.LOCAL", ())
     return configs
 
@@ -55,8 +55,9 @@ def test_a_good_file_is_summed_up() -> None:
     assert result.stderr == ""
 
 
+@pytest.mark.usefixtures("served")
 @pytest.mark.parametrize("command", ["check", "serve"])
-def test_one_user_for_all_requests_is_a_warning(command: str, served: list[Config]) -> None:
+def test_one_user_for_all_requests_is_a_warning(command: str) -> None:
     tables = "{defaults = {safety_identifier = 's'}, force = {user = 'u', seed = 1}}"
     Path("dragoman.toml").write_text(GOOD.replace("\n[aliases]", f"overrides.request = {tables}\n[aliases]"))
     result = run(command)
@@ -67,11 +68,17 @@ def test_one_user_for_all_requests_is_a_warning(command: str, served: list[Confi
     ]
 
 
-def test_a_kind_that_is_not_built_is_a_warning() -> None:
+@pytest.fixture
+def no_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.cli_configuration.extra_is_installed", lambda: False)
+
+
+@pytest.mark.usefixtures("no_extras")
+def test_a_kind_whose_engine_is_not_installed_is_a_warning() -> None:
     Path("dragoman.toml").write_text(OFF)
     result = run("check")
     assert result.exit_code == 0
-    assert "warning: o: kind" in result.stderr
+    assert "warning: o: the engine for ONNX models is not installed: pip install" in result.stderr
     assert "answer 503" in result.stderr
 
 
@@ -116,8 +123,9 @@ def test_serve_hands_over_what_file_and_options_say(served: list[Config]) -> Non
     assert (config.server.host, config.server.port, config.server.workers) == ("localhost", 0, 3)
 
 
+@pytest.mark.usefixtures("no_extras")
 @pytest.mark.parametrize(
-    ("text", "said"), [("", "no provider is configured"), (OFF, "warning: o: kind"), (GOOD, "")]
+    ("text", "said"), [("", "no provider is configured"), (OFF, "warning: o: the engine"), (GOOD, "")]
 )
 def test_serve_warns_of_what_will_not_work(text: str, said: str, served: list[Config]) -> None:
     Path("dragoman.toml").write_text(text)

@@ -20,7 +20,7 @@ CFG = (
 
 
 def look(environ: dict[str, str], home: Path, local: Any = (), **server: Any) -> Discovery:
-    return discover(environ, server, home, local)
+    return discover(environ, server, home, local, embedded=False)
 
 
 def found(discovery: Discovery) -> list[tuple[str, str, str, str | None]]:
@@ -114,7 +114,7 @@ def test_the_gateway_does_not_serve_itself(url: str, server: dict[str, Any], tmp
 
 def _server(body: bytes, status: int = 200) -> Loopback:
     def answer(request: Request) -> Reply:
-        known = request.path == "/v1/models"
+        known = request.path in ("/v1/models", "/api/tags")
         return Reply(status if known else 404, {"content-length": str(len(body))}, (body,))
 
     return Loopback(answer)
@@ -162,16 +162,20 @@ def test_a_command_to_try(listed: bytes, model: str | None, host: str, tmp_path:
     "form", ["{host}:{port}", "http://{host}:{port}", "http://{host}:{port}/", "0.0.0.0:{port}"]
 )
 def test_ollama_is_where_its_variable_says(form: str, tmp_path: Path) -> None:
-    with _server(b'{"data":[]}') as server:
+    with _server(b'{"models":[]}') as server:
         port = server.origin.rpartition(":")[2]
         environ = {"OLLAMA_HOST": form.format(host="127.0.0.1", port=port)}
-        discovery = look(environ, tmp_path, (("ollama", "http://127.0.0.1:1/v1", "ollama-openai"),))
+        discovery = look(environ, tmp_path, (("ollama", "http://127.0.0.1:1", "ollama"),))
     (provider,) = discovery.config.providers
-    assert (provider.base_url, provider.profile) == (f"http://127.0.0.1:{port}/v1", "ollama-openai")
+    assert (provider.kind, provider.base_url, provider.profile) == (
+        "ollama",
+        f"http://127.0.0.1:{port}",
+        None,
+    )
 
 
-@pytest.mark.parametrize("name", ["ollama", "vllm"])
-def test_an_ollama_that_lists_its_models_in_its_own_way_only(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("profile", ["ollama", "vllm"])
+def test_an_ollama_is_known_by_its_own_listing(profile: str, tmp_path: Path) -> None:
     tags = b'{"models": [{"name": "llama3:8b"}, {"name": ""}, {}, "odd", {"name": "qwen3:4b"}]}'
 
     def answer(request: Request) -> Reply:
@@ -179,14 +183,16 @@ def test_an_ollama_that_lists_its_models_in_its_own_way_only(name: str, tmp_path
         return Reply(200 if known else 404, {"content-length": str(len(tags))}, (tags,))
 
     with Loopback(answer) as server:
-        discovery = look({}, tmp_path, ((name, f"{server.origin}/v1", "ollama-openai"),))
-    wanted = [("ollama", ("llama3:8b", "qwen3:4b"))] if name == "ollama" else []
-    assert [(each.name, each.models) for each in discovery.config.providers] == wanted
+        discovery = look({}, tmp_path, (("local", server.origin, profile),))
+    wanted = [("local", "ollama", server.origin, None)] if profile == "ollama" else []
+    found = [(each.name, each.kind, each.base_url, each.models) for each in discovery.config.providers]
+    assert found == wanted
+    assert any("local/llama3:8b" in line for line in discovery.lines) == bool(wanted)
 
 
 @pytest.mark.parametrize("value", ["nowhere.invalid", "0.0.0.0", "https://127.0.0.1", "::::", "[::1"])
 def test_an_ollama_that_does_not_answer_is_not_there(value: str, tmp_path: Path) -> None:
-    local = (("ollama", "http://127.0.0.1:1/v1", "ollama-openai"),)
+    local = (("ollama", "http://127.0.0.1:1", "ollama"),)
     first, *rest = look({"OLLAMA_HOST": value}, tmp_path, local).lines
     assert first.startswith("OLLAMA_HOST: no Ollama answers there")
     assert rest == list(NEXT_STEPS)
@@ -215,5 +221,5 @@ def test_off_loopback_a_key_is_asked(tmp_path: Path) -> None:
 
 def test_the_usual_ports() -> None:
     assert {url for _, url, _ in LOCAL} == {
-        f"http://127.0.0.1:{port}/v1" for port in (11434, 8000, 8080, 1234)
+        f"http://127.0.0.1:{place}" for place in ("11434", "8000/v1", "8080/v1", "1234/v1")
     }

@@ -123,7 +123,7 @@ def test_what_comes_after_the_end_of_a_reply_is_nobodys_business(
     assert impatient.log("fault") == []
 
 
-def test_a_client_that_leaves_before_its_body_is_whole(impatient: Served, scripted: ScriptedBackend) -> None:
+def test_a_client_that_leaves_before_its_body_is_whole(impatient: Served) -> None:
     host, port = impatient.base.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as connection:
         connection.sendall(b"POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
-from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -16,17 +15,8 @@ from app.log import Log
 from app.trace import Trace
 from translators.errors import ProxyError
 
+pytestmark = pytest.mark.usefixtures("log_as_before")
 KEY = "sk-7f3a9c1e5b2d4608e1"
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    root, uvicorn_log = logging.getLogger(), logging.getLogger("uvicorn.error")
-    handlers, level, filters = root.handlers[:], root.level, uvicorn_log.filters[:]
-    yield
-    structlog.reset_defaults()
-    root.handlers[:], uvicorn_log.filters[:] = handlers, filters
-    root.setLevel(level)
 
 
 def written(file: io.BytesIO) -> list[dict[str, object]]:

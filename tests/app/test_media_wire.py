@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.conftest import Serve
+from tests.app.conftest import Serve, provider
 from tests.backends.scripted import ScriptedBackend
 
 Json = dict[str, Any]
@@ -15,11 +15,6 @@ ROUTES = {"chat": CHAT, "responses": RESPONSES}
 AUDIO = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 EPHEMERAL = {"cache_control": {"type": "ephemeral"}}
-
-
-def provider(backend: ScriptedBackend, wire: str = "chat", **more: Any) -> Json:
-    account = {"name": "p", "kind": "openai", "base_url": f"{backend.origin}/v1", "models": ["m"]}
-    return {**account, "wire": wire, **more}
 
 
 def media(**rules: str) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 
 from app import models
 from app.models import ModelList
-from providers.catalog import Entry
+from providers.base import ModelInfo
+from providers.directory import Entry
+from providers.ranking import make_card
 from tests.app.conftest import Serve
 from tests.backends.scripted import ScriptedBackend
 from translators.errors import ProxyError
@@ -73,11 +76,12 @@ class Shelf:
 
 
 def entry(name: str = "p/m", account: Account | None = None, **facts: Any) -> Entry:
-    return Entry(name, Aim(account or Account()), facts)  # type: ignore[arg-type]
+    card = make_card(ModelInfo("m", "p", facts), "openai")
+    return Entry(name, Aim(account or Account()), facts, card)  # type: ignore[arg-type]
 
 
 def rendered(*entries: Entry) -> Any:
-    return orjson.loads(ModelList(Shelf(*entries)).listing().body)  # type: ignore[arg-type]
+    return orjson.loads(asyncio.run(ModelList(Shelf(*entries)).listing()).body)  # type: ignore[arg-type]
 
 
 def test_one_object_for_both_kinds_of_client() -> None:
@@ -139,22 +143,22 @@ def test_context_window(facts: dict[str, Any], window: int) -> None:
 
 def test_a_long_list_stays_below_codexs_limit() -> None:
     shelf = [entry(f"provider/model-with-a-long-name-{n:05}") for n in range(5000)]
-    listing = ModelList(Shelf(*shelf)).listing()  # type: ignore[arg-type]
+    listing = asyncio.run(ModelList(Shelf(*shelf)).listing())  # type: ignore[arg-type]
     body = orjson.loads(listing.body)
     assert len(listing.body) < 1 << 20
     assert len(body["data"]) == 5000
     assert 100 < len(body["models"]) < 5000
 
 
-def test_it_is_rendered_again_only_when_the_catalogue_has_changed() -> None:
+async def test_it_is_rendered_again_only_when_the_catalogue_has_changed() -> None:
     shelf = Shelf(entry("a/b"))
     listed = ModelList(shelf)  # type: ignore[arg-type]
-    first = listed.listing()
-    assert listed.listing() is first
+    first = await listed.listing()
+    assert await listed.listing() is first
     shelf.list = [entry("a/b"), entry("a/c")]
-    assert listed.listing().etag != first.etag
+    assert (await listed.listing()).etag != first.etag
     shelf.list = [entry("a/b")]
-    assert listed.listing().etag == first.etag
+    assert (await listed.listing()).etag == first.etag
 
 
 # --- over HTTP -------------------------------------------------------------------------
@@ -168,7 +172,7 @@ def client(serve: Serve, scripted: ScriptedBackend) -> Any:
 
 
 def test_every_name_that_resolves_is_listed(client: httpx.Client) -> None:
-    for path in ("/v1/models", "/models", "/v1/models?client_version=0.171.0"):
+    for path in ("/v1/models", "/v1/models?client_version=0.171.0"):
         body = client.get(path).json()
         names = [model["id"] for model in body["data"]]
         assert set(names) == {"p/m", "p/deep/er", "m", "deep/er", "gpt-5"}
@@ -199,7 +203,7 @@ def test_one_model(client: httpx.Client, name: str, target: str) -> None:
     reply = client.get(f"/v1/models/{name}")
     assert (reply.status_code, reply.json()["id"], reply.json()["object"]) == (200, name, "model")
     assert reply.headers["x-dragoman-model"] == target
-    assert client.get(f"/models/{name}").json() == reply.json()
+    assert reply.json().items() <= client.get(f"/models/{name}").json().items()
 
 
 def test_an_unknown_model_is_404(client: httpx.Client) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.attempt import FIRST_PAUSE_S, pause
-from tests.app.conftest import Serve
+from app.candidates import FIRST_PAUSE_S, pause
+from tests.app.conftest import Serve, provider
 from tests.backends.loopback import Reply
 from tests.backends.replies import json_reply
 from tests.backends.scripted import ScriptedBackend
@@ -18,11 +18,6 @@ from translators.errors import ProxyError
 
 ASK = {"model": "p/m", "input": "hi"}
 BUSY = {"error": {"message": "busy", "type": "server_error"}}
-
-
-def provider(backend: ScriptedBackend, name: str = "p", **more: Any) -> dict[str, Any]:
-    url = f"{backend.origin}/v1"
-    return {"name": name, "kind": "openai", "base_url": url, "wire": "chat", "models": ["m"], **more}
 
 
 @pytest.fixture
@@ -162,7 +157,7 @@ def test_another_provider_of_the_same_model_steps_in(
     serve: Serve, scripted: ScriptedBackend, other: ScriptedBackend
 ) -> None:
     scripted.play(json_reply(BUSY, 503))
-    both = [provider(scripted, "one"), provider(other, "two")]
+    both = [provider(scripted, name="one"), provider(other, name="two")]
     with serve(providers=both, server={"retry_budget_s": 0}).client() as client:
         reply = client.post("/v1/responses", json={**ASK, "model": "m"})
         assert (reply.status_code, reply.headers["x-dragoman-model"]) == (200, "two/m")
@@ -176,7 +171,7 @@ def test_a_fault_of_the_request_does_not_travel_on(
     serve: Serve, scripted: ScriptedBackend, other: ScriptedBackend
 ) -> None:
     scripted.play(json_reply({"error": {"message": "bad", "code": "odd"}}, 400))
-    with serve(providers=[provider(scripted, "one"), provider(other, "two")]).client() as client:
+    with serve(providers=[provider(scripted, name="one"), provider(other, name="two")]).client() as client:
         assert client.post("/v1/responses", json={**ASK, "model": "m"}).status_code == 400
     assert other.requests == []
 
@@ -186,7 +181,7 @@ def test_when_all_fail_the_first_failure_is_told(
 ) -> None:
     scripted.play(json_reply({"error": {"message": "the first"}}, 503))
     other.play(json_reply({"error": {"message": "the second"}}, 500))
-    both = [provider(scripted, "one"), provider(other, "two")]
+    both = [provider(scripted, name="one"), provider(other, name="two")]
     with serve(providers=both, server={"retry_budget_s": 0}).client() as client:
         reply = client.post("/v1/responses", json={**ASK, "model": "m"})
     assert (reply.status_code, reply.json()["error"]["message"]) == (503, "the first")
@@ -196,9 +191,12 @@ def test_when_all_fail_the_first_failure_is_told(
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions", "/v1/embeddings"])
 @pytest.mark.parametrize("name", ["off/m", "alias"])
-def test_an_unavailable_provider_says_why(serve: Serve, path: str, name: str) -> None:
+def test_an_unavailable_provider_says_why(
+    serve: Serve, path: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("providers.registry.extra_is_installed", lambda: False)
     off = {"name": "off", "kind": "onnx", "path": "models"}
-    with serve(providers=[off], aliases={"alias": "off/m"}).client() as client:
+    with serve(fresh=True, providers=[off], aliases={"alias": "off/m"}).client() as client:
         reply = client.post(path, json={**ASK, "model": name})
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, "provider_unavailable")
     assert "provider off is unavailable" in reply.json()["error"]["message"]

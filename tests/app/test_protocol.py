@@ -78,3 +78,21 @@ def test_what_is_no_http_gets_an_error_of_ours(serve: Serve, scripted: ScriptedB
         reply.begin()
         assert (reply.status, orjson.loads(reply.read())["error"]["code"]) == (400, "invalid_http")
         assert connection.recv(1) == b""
+
+
+def test_the_head_goes_out_with_what_follows_it(serve: Serve, scripted: ScriptedBackend) -> None:
+    """In one piece: a client gets both with one read. What is asked for before it is answered at once."""
+    served = serve(providers=[provider(scripted)])
+    host, port = served.base.removeprefix("http://").split(":")
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(BODY)}\r\n"
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        for _ in range(2):
+            connection.sendall(f"{head}expect: 100-continue\r\n\r\n".encode())
+            assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            connection.sendall(BODY)
+            told, _, body = connection.recv(65536).partition(b"\r\n\r\n")
+            assert told.startswith(b"HTTP/1.1 200 OK\r\n")
+            assert orjson.loads(body)["object"] == "chat.completion"
+        connection.sendall(b"HEAD /health HTTP/1.1\r\nhost: x\r\n\r\n")
+        told, _, body = connection.recv(65536).partition(b"\r\n\r\n")
+        assert (told.partition(b"\r\n")[0], body) == (b"HTTP/1.1 200 OK", b"")

@@ -90,7 +90,7 @@ def test_codex_reads_refusals_as_text(headers: dict[str, str], expected: bool) -
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"), [("true", True), (" TRUE ", True), ("1", False), ("false", False)]
+    ("value", "expected"), [("true", True), (" TRUE ", True), ("1", True), ("false", False)]
 )
 def test_strict(value: str, expected: bool) -> None:
     assert parse({"model": "m"}, x_dragoman_strict=value).strict is expected

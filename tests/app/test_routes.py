@@ -14,16 +14,11 @@ import orjson
 import pytest
 import zstandard
 
-from tests.app.conftest import Serve, Served
+from tests.app.conftest import Serve, Served, provider
 from tests.backends.replies import json_reply
 from tests.backends.scripted import ScriptedBackend
 
 KEY = "sk-c04d9e72ab5f1836d7"
-
-
-def provider(backend: ScriptedBackend, **more: Any) -> dict[str, Any]:
-    url = f"{backend.origin}/v1"
-    return {"name": "p", "kind": "openai", "base_url": url, "wire": "chat", "models": ["m"], **more}
 
 
 @pytest.fixture
@@ -97,8 +92,9 @@ def test_health_and_readiness_need_no_key(serve: Serve, scripted: ScriptedBacken
         ([{"name": "local", "kind": "onnx", "path": "x"}], "local:"),
     ],
 )
-def test_not_ready(serve: Serve, providers: list[Any], words: str) -> None:
-    with serve(providers=providers).client() as client:
+def test_not_ready(serve: Serve, providers: list[Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("providers.registry.extra_is_installed", lambda: False)
+    with serve(fresh=True, providers=providers).client() as client:
         reply = client.get("/ready")
         assert (reply.status_code, words in reply.json()["error"]["message"]) == (503, True)
         assert client.get("/health").status_code == 200
@@ -247,7 +243,7 @@ def test_a_fault_of_ours_is_a_500_and_has_its_stack_in_the_log(
     def broken(name: str, *, embeddings: bool = False) -> Any:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(served.gateway.catalog, "resolve", broken)
+    monkeypatch.setattr(served.gateway.catalog, "find", broken)
     reply = client.post("/v1/responses", json=ASK["/responses"])
     assert (reply.status_code, reply.json()["error"]["type"]) == (500, "server_error")
     assert "bug" not in reply.text

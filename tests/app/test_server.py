@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import signal
@@ -11,18 +10,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import structlog
 
 from app import server
 from app.server import build_server, listen
 from config.schema import Config
-from tests.app.conftest import Serve
+from tests.app.conftest import Serve, provider
 from tests.backends.gateway import COMMAND, Gateway
 from tests.backends.loopback import Reply
 from tests.backends.replies import chat_chunk, chat_stream, frame_bytes, sse_reply
@@ -30,11 +27,6 @@ from tests.backends.scripted import ScriptedBackend
 
 ASK = {"model": "p/m", "input": "hi", "stream": True}
 SSE = {"content-type": "text/event-stream"}
-
-
-def provider(backend: ScriptedBackend) -> dict[str, Any]:
-    url = f"{backend.origin}/v1"
-    return {"name": "p", "kind": "openai", "base_url": url, "wire": "chat", "models": ["m"]}
 
 
 # --- in this process -------------------------------------------------------------------
@@ -119,18 +111,7 @@ def test_ipv6_is_listened_to() -> None:
         assert listening.family == socket.AF_INET6
 
 
-@pytest.fixture
-def as_before() -> Iterator[None]:
-    """`run` sets up the log of the process."""
-    root, uvicorn_log = logging.getLogger(), logging.getLogger("uvicorn.error")
-    handlers, level, filters = root.handlers[:], root.level, uvicorn_log.filters[:]
-    yield
-    structlog.reset_defaults()
-    root.handlers[:], uvicorn_log.filters[:] = handlers, filters
-    root.setLevel(level)
-
-
-@pytest.mark.usefixtures("as_before")
+@pytest.mark.usefixtures("log_as_before")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_run_until_a_signal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
@@ -148,7 +129,7 @@ def test_run_until_a_signal(
     assert re.fullmatch(r"dragoman listening on http://\[::1\]:\d+\n", capsys.readouterr().err)
 
 
-@pytest.mark.usefixtures("as_before")
+@pytest.mark.usefixtures("log_as_before")
 def test_run_with_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
 

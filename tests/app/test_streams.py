@@ -11,7 +11,7 @@ import httpx
 import orjson
 import pytest
 
-from tests.app.conftest import Serve, Served
+from tests.app.conftest import Serve, Served, provider
 from tests.backends.loopback import Reply
 from tests.backends.replies import (
     chat_chunk,
@@ -29,11 +29,6 @@ from tests.backends.scripted import ScriptedBackend
 ASK = {"model": "p/m", "input": "hi", "stream": True}
 CHAT = {"model": "p/m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
 SSE = {"content-type": "text/event-stream"}
-
-
-def provider(backend: ScriptedBackend, name: str = "p", **more: Any) -> dict[str, Any]:
-    url = f"{backend.origin}/v1"
-    return {"name": name, "kind": "openai", "base_url": url, "wire": "chat", "models": ["m"], **more}
 
 
 @pytest.fixture
