@@ -20,6 +20,8 @@ KEYS = {
     "DATABRICKS_TOKEN": "k-2",
     "OPENAI_API_KEY": "k-3",
     "DATABRICKS_HOST": "h.example",
+    "DATABRICKS_CLIENT_ID": "i",
+    "DATABRICKS_CLIENT_SECRET": "k-4",
 }
 
 

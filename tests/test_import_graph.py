@@ -23,6 +23,7 @@ PURE = {"orjson"}
 WITHOUT_IO = {
     "__future__",
     "abc",
+    "ast",
     "base64",
     "binascii",
     "bisect",
@@ -42,6 +43,7 @@ WITHOUT_IO = {
     "operator",
     "re",
     "string",
+    "struct",
     "types",
     "typing",
     "zlib",

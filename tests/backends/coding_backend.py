@@ -12,14 +12,14 @@ import argparse
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import orjson
 
 from . import replies
 from .coding_responses import as_chat, items_of
 from .coding_task import Turn, next_turn
-from .loopback import Loopback, Reply, Request
+from .loopback import Loopback, OnLoopback, Reply, Request
 from .strict_chat import Fault, first_fault
 
 MODEL = "coder"
@@ -44,7 +44,7 @@ class Plan:
     """Requests whose stream breaks off halfway."""
 
 
-class CodingBackend:
+class CodingBackend(OnLoopback):
     """See the module's words; `steps` and `refused` tell what happened."""
 
     def __init__(self, plan: Plan | None = None, port: int = 0) -> None:
@@ -54,17 +54,6 @@ class CodingBackend:
         self.steps: list[str] = []
         self.refused: list[Fault] = []
         self.server = Loopback(self._answer, port)
-
-    def __enter__(self) -> Self:
-        self.server.__enter__()
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.server.__exit__(*args)
-
-    @property
-    def origin(self) -> str:
-        return self.server.origin
 
     def _answer(self, request: Request) -> Reply:
         if request.method == "GET":

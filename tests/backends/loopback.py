@@ -115,6 +115,23 @@ class Loopback:
             writer.close()
 
 
+class OnLoopback:
+    """A backend with a `server` of its own; use it as a context manager."""
+
+    server: Loopback
+
+    def __enter__(self) -> Self:
+        self.server.__enter__()
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.server.__exit__(*args)
+
+    @property
+    def origin(self) -> str:
+        return self.server.origin
+
+
 class _Exchange:
     """The writing side of one request."""
 

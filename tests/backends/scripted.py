@@ -12,12 +12,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import orjson
 
 from . import replies
-from .loopback import Loopback, Reply, Request
+from .loopback import Loopback, OnLoopback, Reply, Request
 
 Step = Reply | Callable[[Request], Reply | None]
 """A reply, or what makes one; None means that this step does not fit and the next is asked."""
@@ -41,7 +41,7 @@ class _Script:
         return reply
 
 
-class ScriptedBackend:
+class ScriptedBackend(OnLoopback):
     """Chat, Responses, embeddings and the model list, under any prefix."""
 
     def __init__(self, models: tuple[str, ...] = ("m",)) -> None:
@@ -49,17 +49,6 @@ class ScriptedBackend:
         self._scripts: dict[str, _Script] = {}
         self._lock = threading.Lock()
         self.server = Loopback(self._answer)
-
-    def __enter__(self) -> Self:
-        self.server.__enter__()
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.server.__exit__(*args)
-
-    @property
-    def origin(self) -> str:
-        return self.server.origin
 
     @property
     def requests(self) -> list[Request]:

@@ -82,6 +82,11 @@ def _distinct(got: Any, wanted: Any) -> bool:
     return isinstance(got, list) and len(got) == len(set(got)) == wanted
 
 
+def _same(got: Any, _: Any) -> bool:
+    """Every entry is the first one; there is at least one."""
+    return isinstance(got, list) and bool(got) and all(equal(entry, got[0]) for entry in got)
+
+
 def _each(got: Any, wanted: Any) -> bool:
     """Every entry is text that the pattern matches whole; there is at least one."""
     return (
@@ -106,4 +111,5 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "length": lambda got, wanted: isinstance(got, list | str) and len(got) == wanted,
     "within": _within,
     "distinct": _distinct,
+    "same": _same,
 }

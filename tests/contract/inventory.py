@@ -61,7 +61,7 @@ UNSUPPORTED: dict[str, dict[str, str]] = {
     },
     "responses input": {
         **dict.fromkeys(_HOSTED_CALLS, _HOSTED),
-        **dict.fromkeys(("compaction", "compaction_trigger", "configuration_update"), _FIELD),
+        **dict.fromkeys(("compaction", "configuration_update"), _FIELD),
     },
     "responses output": {
         **dict.fromkeys(_HOSTED_CALLS, _HOSTED),

@@ -14,7 +14,10 @@ import pytest
 from openai import OpenAI
 from openai.types.chat import ChatCompletionMessage
 
-from tests.backends.characters import Character, DatabricksClaude, DeepSeek, Gemini
+from tests.backends.character import Character
+from tests.backends.character_databricks import DatabricksClaude
+from tests.backends.character_deepseek import DeepSeek
+from tests.backends.character_gemini import Gemini
 from tests.backends.gateway import Gateway
 from tests.backends.long_task import DONE, gauge_prompt
 

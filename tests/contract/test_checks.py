@@ -12,6 +12,7 @@ VALUE = {
     "name": "Ada",
     "count": 3,
     "flag": True,
+    "twins": ["t", "t"],
     "list": [{"id": "a", "n": 1}, {"id": "b"}],
     "empty": "",
     "nothing": None,
@@ -40,6 +41,7 @@ HOLDS: list[list[Any]] = [
     ["list", "length", 2],
     ["list.0", "within", ["id", "n", "m"]],
     ["list.*.id", "distinct", 2],
+    ["twins", "same"],
 ]
 FAILS: list[list[Any]] = [
     ["name", "is", "ada"],
@@ -66,6 +68,9 @@ FAILS: list[list[Any]] = [
     ["list", "length", 1],
     ["list.0", "within", ["id"]],
     ["list.*.id", "distinct", 1],
+    ["list.*.id", "same"],
+    ["list.?.x", "same"],
+    ["twins.0", "same"],
 ]
 
 

@@ -23,7 +23,11 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.backends.characters import FULL, Character, DatabricksClaude, DeepSeek, Gemini, OneSystem
+from tests.backends.character import FULL, Character
+from tests.backends.character_databricks import DatabricksClaude
+from tests.backends.character_deepseek import DeepSeek
+from tests.backends.character_gemini import Gemini
+from tests.backends.character_vllm import OneSystem
 from tests.backends.gateway import Gateway
 from tests.backends.long_task import (
     DONE,

@@ -36,7 +36,8 @@ def test_serve_finds_what_the_environment_offers(scripted: ScriptedBackend, tmp_
 def test_serve_with_nothing_says_what_to_do(tmp_path: Path) -> None:
     with Gateway(tmp_path) as gateway, gateway.client() as client:
         assert client.get("/health").status_code == 200
-        assert client.get("/v1/models").json()["data"] == []
+        owners = {model["owned_by"] for model in client.get("/v1/models").json()["data"]}
+        assert owners == {"embedded"}
         missing = client.post("/v1/responses", json={"model": "gpt-5", "input": "hi"})
         assert missing.status_code == 404
         assert missing.json()["error"]["code"] == "model_not_found"
