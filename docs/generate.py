@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import orjson
+from pydantic import BaseModel
 
 from config import schema
 from providers import rows, rows_databricks, rows_hosted
@@ -27,6 +28,8 @@ from providers.rows import BASE, WIRES, Row
 from providers.rows_models import MODELS, ModelRow
 from translators import profile
 from translators.errors import CODE, STATUS, TYPE
+from translators.ollama.encode import OPTION_OF
+from translators.ollama_keys import OPTIONS
 from translators.params import PARAMS, Param
 from translators.profile import FREE_FORM, Profile
 
@@ -69,6 +72,13 @@ def params() -> str:
 def _param(param: Param) -> Sequence[str]:
     sides = [code(path) if path else "" for path in (param.chat, param.responses)]
     return [param.name, *sides, _FATE[param.kind], ", ".join(map(code, param.idle))]
+
+
+def ollama_options() -> str:
+    """What stands in `options` of Ollama's request, by the name that clients use."""
+    named = [[code(key), code(option)] for key, option in OPTION_OF.items()]
+    own = ", ".join(map(code, sorted(OPTIONS)))
+    return table(["Chat Completions", "`options`"], [*named, ["by its own name", own]])
 
 
 def errors() -> str:
@@ -193,14 +203,24 @@ def _keys(section: Any, above: str, notes: Mapping[str, str]) -> Iterator[Sequen
 def configuration() -> str:
     """The keys of the configuration file, from the checked schema."""
     notes = _field_notes(schema.__file__)
-    lines = []
-    for name, model in (("server", schema.Server), ("providers", schema.ProviderConfig)):
-        for key, field in model.model_fields.items():
-            default = (
-                "required" if field.is_required() else code(field.get_default(call_default_factory=True))
-            )
-            lines.append([code(f"{name}.{key}"), default, notes.get(f"{model.__name__}.{key}", "")])
-    return table(["key", "default", "note"], lines)
+    sections: Mapping[str, type[BaseModel]] = {
+        "server.": schema.Server,
+        "providers.": schema.ProviderConfig,
+        "groups.NAME.": schema.Member,
+        "": schema.Config,  # what is no section has a note
+    }
+    return table(
+        ["key", "default", "note"],
+        [line for name, each in sections.items() for line in _section(each, name, notes)],
+    )
+
+
+def _section(model: type[BaseModel], above: str, notes: Mapping[str, str]) -> Iterator[Sequence[str]]:
+    for key, field in model.model_fields.items():
+        note = notes.get(f"{model.__name__}.{key}", "")
+        if note:
+            default = field.get_default(call_default_factory=True)
+            yield [code(f"{above}{key}"), "required" if field.is_required() else code(default), note]
 
 
 def _field_notes(source: str | None) -> dict[str, str]:
@@ -236,6 +256,7 @@ def _allowed(hint: Any) -> str:
 
 PARTS: Mapping[str, Callable[[], str]] = {
     "params": params,
+    "ollama-options": ollama_options,
     "errors": errors,
     "profiles": profiles,
     "profile-keys": profile_keys,
