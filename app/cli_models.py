@@ -41,15 +41,8 @@ def models(
     """List models in the order in which they would be asked, and why."""
     from . import lookup
 
-    filters = {
-        "search": search,
-        "class": cls,
-        "limit": limit,
-        "threshold": threshold,
-        "tools": tools,
-        "vision": vision,
-        "reasoning": reasoning,
-    }
+    filters = {"search": search, "class": cls, "limit": limit, "threshold": threshold}
+    filters |= {"tools": tools, "vision": vision, "reasoning": reasoning}
     try:
         query = lookup.query_of(filters)
     except ProxyError as error:

@@ -144,12 +144,16 @@ def discover(
         unsigned = not is_loopback(host) and not table.get("api_keys")
         raise ConfigErrors([*problems, *([Problem((), KEY_STEP)] if unsigned else [])])
     steps = _usage(host, port, findings.example, bool(config.server.api_keys))
-    if len(config.providers) == 1 and runs:
-        steps += [ONLY_EMBEDDED, *NEXT_STEPS[1:]]
-        return Discovery(config, findings.lines + steps, [*findings.lines[:-1], BRIEFLY])
-    if config.providers:
-        return Discovery(config, findings.lines + steps, findings.lines)
-    return Discovery(config, [*findings.lines, *NEXT_STEPS], [*findings.lines, BRIEFLY_NOTHING])
+    return _told(config, findings.lines, steps, runs)
+
+
+def _told(config: Config, lines: list[str], steps: list[str], embedded: bool) -> Discovery:
+    """What was found and what to do next; `embedded`: the model of the package is among it."""
+    if not config.providers:
+        return Discovery(config, [*lines, *NEXT_STEPS], [*lines, BRIEFLY_NOTHING])
+    if embedded and len(config.providers) == 1:
+        return Discovery(config, [*lines, *steps, ONLY_EMBEDDED, *NEXT_STEPS[1:]], [*lines[:-1], BRIEFLY])
+    return Discovery(config, lines + steps, lines)
 
 
 def _missed(environ: Mapping[str, str], home: Path, found: Collection[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -11,20 +11,24 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 import pytest
 
 from providers.onnx.engine import Engine
+from providers.onnx.process import Options, Worker
 from providers.onnx.protocol import Delta, Done, Params
+from tests.providers.onnx.tiny import TINY
 
-TINY = Path(__file__).parents[3] / "providers" / "onnx" / "model" / "tiny-chat"
-HELLO = "<|im_start|>user\nSay hello.<|im_end|>\n<|im_start|>assistant\n"
-HELLO_ANSWER = "Hello! How can I help you today?"
 SUM = "<|im_start|>user\nWhat is 2 plus 3?<|im_end|>\n<|im_start|>assistant\n"
 SUM_ANSWER = "2 plus 3 is 5."
-ENDLESS = {"2": -100.0}
-"""No end of text: the answer goes on to its limit."""
 
 
 @pytest.fixture(scope="session")
 def tiny() -> Path:
     return TINY
+
+
+@pytest.fixture
+async def worker() -> AsyncIterator[Worker]:
+    started = await Worker.start(TINY, Options())
+    yield started
+    await started.stop()
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,8 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
@@ -20,29 +19,11 @@ from providers.onnx import process as process_module
 from providers.onnx.process import Options, Worker
 from providers.onnx.protocol import Delta, Done, Guidance, Params
 from tests.providers.onnx.graph import write_folder
+from tests.providers.onnx.tiny import ENDLESS, HELLO, HELLO_ANSWER, TINY, ask
 from translators.errors import ProxyError
 
-TINY = Path(__file__).parents[3] / "providers" / "onnx" / "model" / "tiny-chat"
-HELLO = "<|im_start|>user\nSay hello.<|im_end|>\n<|im_start|>assistant\n"
-HELLO_ANSWER = "Hello! How can I help you today?"
-ENDLESS = {"2": -100.0}
 LONG = Params(max_tokens=8000, logit_bias=ENDLESS)
 """Some two seconds of text."""
-
-
-@pytest.fixture
-async def worker() -> AsyncIterator[Worker]:
-    started = await Worker.start(TINY, Options())
-    yield started
-    await started.stop()
-
-
-async def ask(worker: Worker, *segments: str, **params: object) -> tuple[str, Done]:
-    items = [item async for item in worker.generate(segments, Params(**params))]  # type: ignore[arg-type]
-    done = items.pop()
-    assert isinstance(done, Done)
-    assert all(isinstance(item, Delta) for item in items)
-    return "".join(item.text for item in items if isinstance(item, Delta)), done
 
 
 async def until(check: Callable[[], bool], seconds: float = 5.0) -> float:

@@ -7,34 +7,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
 
 from providers.onnx.process import Options, Worker
-from providers.onnx.protocol import Delta, Done, Params
-
-TINY = Path(__file__).parents[3] / "providers" / "onnx" / "model" / "tiny-chat"
-HELLO = "<|im_start|>user\nSay hello.<|im_end|>\n<|im_start|>assistant\n"
-HELLO_ANSWER = "Hello! How can I help you today?"
-ENDLESS = {"2": -100.0}
-"""No end of text: the answer goes on to its limit."""
-
-
-@pytest.fixture
-async def worker() -> AsyncIterator[Worker]:
-    started = await Worker.start(TINY, Options())
-    yield started
-    await started.stop()
-
-
-async def ask(worker: Worker, *segments: str, **params: object) -> tuple[str, Done]:
-    items = [item async for item in worker.generate(segments, Params(**params))]  # type: ignore[arg-type]
-    done = items.pop()
-    assert isinstance(done, Done)
-    assert all(isinstance(item, Delta) for item in items)
-    return "".join(item.text for item in items if isinstance(item, Delta)), done
+from tests.providers.onnx.tiny import ENDLESS, HELLO, HELLO_ANSWER, TINY, ask
 
 
 def seen_from_outside(pid: int) -> tuple[list[bytes], list[bytes], dict[str, str]]:
