@@ -15,21 +15,18 @@ stays at 430, at a seventh of the CPU per request (docs/adr). What is decided he
 from __future__ import annotations
 
 import asyncio
-import io
+import errno
 import ssl
 import urllib.request
 from collections.abc import AsyncIterator, Mapping
+from contextvars import ContextVar
 from functools import partial
-from importlib.metadata import version
-from typing import Any
+from typing import cast
 
 import aiohttp
-from aiohttp import hdrs
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientRequest, ClientResponse
 from aiohttp.connector import Connection
-from aiohttp.helpers import TimerNoop
-from aiohttp.http_writer import StreamWriter
 from aiohttp.tracing import Trace
 from yarl import URL
 
@@ -37,18 +34,14 @@ from translators.errors import Kind, ProxyError
 
 from .base import Upstream
 from .deadlines import Deadlines, TimeLimit
+from .outgoing import NO_TIMER, Outgoing, Ways
 
-USER_AGENT = f"dragoman/{version('dragoman')}"
 POOL_IDLE_S = 30.0
 DNS_TTL_S = 300
 HEADER_BYTES = 65536
 """Longest header line taken: content security policies outgrow aiohttp's 8190."""
-_WARN_BYTES = 2**20
-"""aiohttp warns above this size when a body is bytes; as a stream it is sent in pieces."""
-_AT_ONCE = 2**15
-"""A body of up to this size is handed to the connection with its head: together they stay below what the
-event loop's transports take before they ask to wait (64 KiB)."""
-_NO_TIMER = TimerNoop()
+OUTGOING: ContextVar[Mapping[str, str] | None] = ContextVar("OUTGOING", default=None)
+"""Headers that requests of this task carry besides: a trace's context, where one is kept."""
 
 FAILURES: tuple[tuple[type[BaseException], Kind, str], ...] = (
     (aiohttp.ConnectionTimeoutError, "unavailable", "no connection within the connect timeout"),
@@ -67,10 +60,14 @@ FAILURES: tuple[tuple[type[BaseException], Kind, str], ...] = (
     (OSError, "upstream", "the connection was lost"),
 )
 """First match wins, so the more specific come first. The words never name an address."""
+_NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 def as_proxy_error(error: BaseException, who: str) -> ProxyError:
     """What a client is told of a transport failure towards provider `who`."""
+    if isinstance(error, OSError) and error.errno in _NO_DESCRIPTORS:
+        message = "too many connections are open from this gateway; send the request again in a moment"
+        return ProxyError("overloaded", message, code="too_many_connections", retry_after=1)
     kind, words = next(
         ((kind, words) for known, kind, words in FAILURES if isinstance(error, known)),
         ("upstream", "the exchange failed"),
@@ -96,6 +93,7 @@ class HttpClient:
         self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_timeout_s)
         self._idle_s = idle_timeout_s
         self._deadlines = Deadlines(idle_timeout_s)
+        self._ways = Ways()
         self._connector: _Connector | None = None
 
     async def post(
@@ -106,16 +104,18 @@ class HttpClient:
         Raises `ProxyError`: unavailable (no connection), timeout (idle limit), upstream.
         Cancelling this call closes the connection.
         """
-        loop = asyncio.get_running_loop()
+        loop, more = asyncio.get_running_loop(), OUTGOING.get()
+        if more is not None:
+            headers = {**headers, **more}
         try:
             with TimeLimit(self._deadlines, loop):
-                response = await self._ask(_request(url, headers, body, proxy, loop))
+                response = await self._ask(self._ways.request(url, headers, body, proxy, loop))
         except (aiohttp.ClientError, OSError) as error:
             raise as_proxy_error(error, who) from error
         reading = _Reading(response, who, self._idle_s, self._deadlines, loop)
         return Upstream(response.status, _plain_headers(response), reading, reading.close)
 
-    async def _ask(self, request: _Request) -> ClientResponse:
+    async def _ask(self, request: Outgoing) -> ClientResponse:
         """Send once more when a pooled connection turns out closed and nothing was received."""
         try:
             return await self._send(request)
@@ -127,12 +127,15 @@ class HttpClient:
                 raise
         return await self._send(request)
 
-    async def _send(self, request: _Request) -> ClientResponse:
+    async def _send(self, request: Outgoing) -> ClientResponse:
         """Once, on a connection of the pool or a new one."""
         if self._connector is None:
             self._connector = _Connector()
         try:
-            connection = await self._connector.connect(request, traces=[], timeout=self._timeout)
+            connection = await self._connector.reach(request, self._timeout)
+            while not request.fresh and isinstance(kept := connection.protocol, _Handler) and kept.is_spoilt:
+                connection.close()
+                connection = await self._connector.reach(request, self._timeout)
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError from error
         response = None
@@ -140,7 +143,7 @@ class HttpClient:
             protocol = connection.protocol
             assert protocol is not None  # noqa: S101 - it has just been connected
             protocol.set_response_params(
-                timer=_NO_TIMER, read_until_eof=True, max_line_size=HEADER_BYTES, max_field_size=HEADER_BYTES
+                timer=NO_TIMER, read_until_eof=True, max_line_size=HEADER_BYTES, max_field_size=HEADER_BYTES
             )
             response = await request.send(connection)
             return await response.start(connection)
@@ -157,62 +160,17 @@ class HttpClient:
             self._connector = None
 
 
-class _Request(ClientRequest):
-    DEFAULT_HEADERS = {  # noqa: RUF012 - aiohttp's own name and type
-        hdrs.USER_AGENT: USER_AGENT,
-        hdrs.ACCEPT: "*/*",
-        hdrs.ACCEPT_ENCODING: "identity",
-    }
-    fresh = False
-    """Whether its connection was made for it, rather than taken from the pool."""
-    _small: bytes | None = None
-    """Its body, where that fits into the connection's buffer."""
-
-    def update_body_from_data(self, body: Any, *stack: int) -> None:
-        if type(body) is bytes and 0 < len(body) <= _AT_ONCE and self.proxy is None:
-            self._small = body
-            self.headers[hdrs.CONTENT_LENGTH] = str(len(body))
-        else:
-            super().update_body_from_data(body, *stack)
-
-    async def send(self, conn: Connection) -> ClientResponse:
-        """A small body goes at once: aiohttp has a task write it, as others may have to wait."""
-        protocol, body = conn.protocol, self._small
-        if body is None or protocol is None:
-            return await super().send(conn)
-        writer = StreamWriter(protocol, self.loop)
-        await writer.write_headers(f"POST {self.url.raw_path_qs} HTTP/1.1", self.headers)
-        await writer.write(body)
-        writer.set_eof()
-        return ClientResponse(
-            self.method,
-            self.url,
-            writer=None,
-            continue100=None,
-            timer=_NO_TIMER,
-            request_info=self.request_info,
-            traces=[],
-            loop=self.loop,
-            session=None,  # type: ignore[arg-type]  # only a cookie or an unknown charset would need one
-            stream_writer=writer,
-        )
-
-
-def _request(
-    url: URL, headers: Mapping[str, str], body: bytes, proxy: str | None, loop: asyncio.AbstractEventLoop
-) -> _Request:
-    return _Request(
-        "POST",
-        url,
-        headers=headers,
-        data=body if len(body) <= _WARN_BYTES else io.BytesIO(body),
-        proxy=URL(proxy) if proxy else None,
-        loop=loop,
-        response_class=ClientResponse,
-    )
-
-
 class _Handler(ResponseHandler):
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Only what was paused: aiohttp runs its parser over nothing for every chunk that is taken out."""
+        if self._reading_paused or self._buffer_paused:
+            super().resume_reading(resume_parser)
+
+    @property
+    def is_spoilt(self) -> bool:
+        """Whether something came that nobody had asked for: a next request would take it for its answer."""
+        return bool(self._buffer or self._tail or self.should_close)
+
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
         """Tell the reader of a body that what follows of it is no HTTP; aiohttp would let it wait."""
         payload = self._payload
@@ -226,15 +184,19 @@ class _Connector(aiohttp.TCPConnector):
         super().__init__(limit=0, keepalive_timeout=POOL_IDLE_S, ttl_dns_cache=DNS_TTL_S)
         self._factory = partial(_Handler, loop=self._loop)  # type: ignore[assignment]
 
+    async def reach(self, request: Outgoing, limit: aiohttp.ClientTimeout) -> Connection:
+        """A connection of the pool, or a new one."""
+        return await self.connect(cast("ClientRequest", request), traces=[], timeout=limit)
+
     async def _create_connection(
         self,
         req: ClientRequest,
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own signature
     ) -> ResponseHandler:
-        if isinstance(req, _Request):
-            req.fresh = True
-        return await super()._create_connection(req, traces, timeout)
+        outgoing = cast("Outgoing", req)
+        outgoing.fresh = True
+        return await super()._create_connection(outgoing.opener, traces, timeout)
 
 
 class _Reading:

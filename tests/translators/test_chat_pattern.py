@@ -95,3 +95,34 @@ def test_what_is_broken_around_its_text_is_never_ordinary(around: bytes) -> None
     pattern = FramePattern()
     pattern.learn(_frame(around, b"x"), "content", bare=False)
     assert not pattern.matches(_frame(around, b"y"))
+
+
+@given(
+    around=_around,
+    texts=st.lists(_text | st.sampled_from([b"\n", b"\r", b"<end>"]), min_size=1, max_size=8),
+)
+def test_a_run_is_made_of_frames_that_are_ordinary_each(around: bytes, texts: list[bytes]) -> None:
+    pattern = FramePattern()
+    pattern.learn(_frame(around, b"x"), "content", bare=False)
+    frames = [_frame(around, text) if text != b"<end>" else b"data: [DONE]\n\n" for text in texts]
+    count = pattern.run(frames)
+    assert all(map(pattern.matches, frames[:count]))
+    ordinary = [pattern.matches(frame) and re.fullmatch(rb"[^\"\\\r\n]*", text) is not None
+                for frame, text in zip(frames, texts, strict=True)]  # fmt: skip
+    if all(ordinary):
+        assert count == len(frames) - 1
+
+
+@pytest.mark.parametrize("rest", [b"data: [DONE]\n\n", b": comment\n\n", _WHOLE.replace(b'"m"', b'"n"')])
+def test_a_run_ends_where_something_else_comes(rest: bytes) -> None:
+    pattern = FramePattern()
+    pattern.learn(_WHOLE, "content", bare=False)
+    assert pattern.run([_WHOLE] * 20 + [rest]) == 19
+    assert pattern.run([rest, *[_WHOLE] * 20]) == 0
+    assert pattern.run([_WHOLE, rest, *[_WHOLE] * 20]) == 0, "left to a look at each"
+
+
+def test_frames_that_lose_their_role_are_no_run() -> None:
+    pattern, frame = FramePattern(), b'data: {"role":"assistant","content":"x"}\n\n'
+    assert pattern.learn(frame, "content", bare=True)
+    assert pattern.run([frame] * 5) == 0

@@ -183,4 +183,4 @@ def test_a_stream_that_changes_all_the_time_is_not_learned_for_ever() -> None:
     for created in range(200):
         data = frame(chunk({"content": "a"}, created=created))
         assert watch.feed(data) == data
-    assert watch._pattern._lessons == 64
+    assert watch._pattern.lessons == 64

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dialect import ReplyContext
 from ..ir import Json
 from ..lenient import read_json
+from ..timestamps import whole_seconds
+
+_OBJECT = "chat.completion.chunk"
 
 
 def objects_in(data: bytes) -> tuple[list[Json], bool]:
@@ -72,3 +76,34 @@ def call_entries(delta: Json) -> list[Any] | None:
         return [entries]
     legacy = delta.get("function_call")
     return [{"index": 0, "type": "function", "function": legacy}] if isinstance(legacy, dict) else None
+
+
+class ChunkHead:
+    """The keys that every chunk of a stream has: one id, one object type and one model all along."""
+
+    __slots__ = ("_context", "_id", "_model")
+
+    def __init__(self, context: ReplyContext) -> None:
+        self._context, self._id, self._model = context, "", ""
+
+    def tidy(self, obj: Json) -> bool:
+        """Whether something had to be mended."""
+        told, created = obj.get("id"), obj.get("created")
+        if not self._id:
+            self._id = told if isinstance(told, str) and told else self._context.new_id("chatcmpl-")
+        if not self._model:
+            model = obj.get("model")
+            self._model = model if isinstance(model, str) and model else self._context.model
+        if (
+            told == self._id
+            and type(created) is int
+            and obj.get("object") == _OBJECT
+            and isinstance(obj.get("model"), str)
+        ):
+            return False
+        if type(created) is not int:
+            obj["created"] = whole_seconds(created) or self._context.created
+        if not isinstance(obj.get("model"), str):
+            obj["model"] = self._model
+        obj |= {"id": self._id, "object": _OBJECT}
+        return True

@@ -31,10 +31,12 @@ def without_role(frame: bytes) -> bytes | None:
 class FramePattern:
     """The bytes around the text: as the backend writes them, and as the client gets them."""
 
-    __slots__ = ("_after", "_before", "_between", "_end", "_lessons", "_said", "_start", "_whole")
+    __slots__ = ("_after", "_before", "_between", "_end", "_said", "_start", "_whole", "lessons")
 
     def __init__(self) -> None:
-        self._before, self._after, self._lessons = b"\0", b"", 0
+        self._before, self._after = b"\0", b""
+        self.lessons = 0
+        """What was learned since a frame was last like a lesson."""
         self._said: tuple[bytes, bytes] | None = None
         self._start = self._end = 0
         self._between = b""
@@ -59,7 +61,7 @@ class FramePattern:
         plain = self._whole and not escaped and text.isascii()
         if not plain and not has_whole_characters(frame):
             return False
-        self._start, self._end, self._lessons = start, end, 0
+        self._start, self._end, self.lessons = start, end, 0
         return True
 
     def covers(self, data: bytes) -> bool:
@@ -76,8 +78,28 @@ class FramePattern:
             return False
         if len(data) < len(before) + len(after) or not (texts.isascii() or has_whole_characters(data)):
             return False
-        self._lessons = 0
+        self.lessons = 0
         return True
+
+    def run(self, frames: list[bytes]) -> int:
+        """How many of these, from the first on, are ordinary with plain texts and leave as they came.
+
+        All are looked at together, as in `covers`; 0 also where that does not tell. The last one of the run
+        may be left out.
+        """
+        if self._said is not None or not self._whole or not frames[0].startswith(self._before):
+            return 0
+        data = b"".join(frames)
+        texts = data[len(self._before) :].split(self._between)
+        del texts[-1]  # with whatever follows
+        plain = b"".join(texts)
+        if b'"' in plain or b"\\" in plain or b"\n" in plain or b"\r" in plain:
+            return 0
+        if not (plain.isascii() or has_whole_characters(data)):
+            return 0
+        if texts:
+            self.lessons = 0
+        return len(texts)
 
     def quoted(self, frame: bytes) -> bytes:
         """The text of the frame that matched last, with its quotes."""
@@ -95,7 +117,7 @@ class FramePattern:
         `bare`: they leave without their role.
         """
         mark = orjson.dumps(name) + b":"
-        if self._lessons >= _LESSONS or frame.count(mark) != 1 or not frame.endswith(b"\n\n"):
+        if self.lessons >= _LESSONS or frame.count(mark) != 1 or not frame.endswith(b"\n\n"):
             return False
         start = frame.index(b'"', frame.index(mark) + len(mark)) + 1
         text = _STRING_BODY.match(frame, start)
@@ -104,7 +126,7 @@ class FramePattern:
         self._between = self._after + self._before
         self._whole = has_whole_characters(self._between)
         self._said = _parted(frame, start, end) if bare else None
-        self._lessons += 1
+        self.lessons += 1
         return True
 
 

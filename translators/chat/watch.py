@@ -19,11 +19,10 @@ from ..guard import Violations
 from ..ir import Json, Usage
 from ..lenient import is_torn_object
 from ..profile import Profile
-from ..timestamps import whole_seconds
 from ..toolcalls import Piece, StreamedCall
 from ..usage import read_chat_usage
 from .choice import Choice
-from .chunk import first_choice, objects_in, says_something
+from .chunk import ChunkHead, first_choice, objects_in, says_something
 from .finish import (
     chat_reason,
     cut_short,
@@ -39,12 +38,15 @@ from .tidy import call_delta, tidy_choices, tidy_message, tidy_reply, tidy_usage
 
 __all__ = ["ChatWatcher", "tidy_reply"]
 
-_OBJECT = "chat.completion.chunk"
 _DONE = b"data: [DONE]\n\n"
+_RUN = 4
+"""Frames from which on it is cheaper to look at all of them at once."""
 
 
 class ChatWatcher:
     """One stream; implements `dialect.ReplyStream`."""
+
+    end = None
 
     def __init__(self, profile: Profile, context: ReplyContext) -> None:
         self.begun = self.told = self.ended = self._lost = False
@@ -57,7 +59,7 @@ class ChatWatcher:
         self._cutter = FrameCutter()
         self._choices: dict[int, Choice] = {}
         self._held: list[tuple[bytes, Json, bool]] = []
-        self._id = self._model = ""
+        self._head = ChunkHead(context)
         self._pattern = FramePattern()
         self._call: tuple[Choice, StreamedCall] | None = None
 
@@ -72,14 +74,24 @@ class ChatWatcher:
             return data
         out: list[bytes] = []
         try:
-            for frame in self._cutter.feed(data):
-                if self._ordinary(frame):
-                    out.append(self._pattern.written(frame))
-                else:
-                    self._look(frame, out)
+            self._take_all(self._cutter.feed(data), out)
+        except ProxyError as error:  # an event without an end
+            self._break_off(error, out)
         except Exception as fault:
             self._break(fault, out)
         return b"".join(out)
+
+    def _take_all(self, frames: list[bytes], out: list[bytes]) -> None:
+        place = self._pass_run(frames, 0, out)
+        while place < len(frames):
+            frame, lessons = frames[place], self._pattern.lessons
+            place += 1
+            if self._ordinary(frame):
+                out.append(self._pattern.written(frame))
+                continue
+            self._look(frame, out)
+            if self._pattern.lessons > lessons:
+                place = self._pass_run(frames, place, out)
 
     def close(self) -> bytes:
         """End of the bytes: a reply that had finished gets its `[DONE]`, any other an error."""
@@ -126,8 +138,20 @@ class ChatWatcher:
 
     def _is_ordinary(self, data: bytes) -> bool:
         """Whether a whole read is ordinary text."""
-        busy = self._held or self.ended or self._exact or self._call is not None or self._cutter.holding
-        return not busy and self._pattern.covers(data)
+        return not (self._busy or self._cutter.holding) and self._pattern.covers(data)
+
+    @property
+    def _busy(self) -> bool:
+        """Whether frames have to be looked at one by one."""
+        return bool(self._held) or self.ended or self._exact or self._call is not None
+
+    def _pass_run(self, frames: list[bytes], place: int, out: list[bytes]) -> int:
+        """Let the ordinary frames from `place` on go at once; the place of the next one."""
+        if self._busy or len(frames) - place < _RUN:
+            return place
+        end = place + self._pattern.run(frames[place:])
+        out += frames[place:end]
+        return end
 
     def _ordinary(self, frame: bytes) -> bool:
         """Whether the frame differs from a known good one in nothing but the text it brings."""
@@ -240,7 +264,7 @@ class ChatWatcher:
         choices: list[Json] = obj["choices"]
         if not choices and (self._hide_usage or not (listed or usage)):
             return  # usage nobody asked for, or no chunk at all but a sign of life
-        changed = self._tidy_head(obj) | mended | changed
+        changed = self._head.tidy(obj) | mended | changed
         calling, told = False, frame
         for choice in choices:
             known = self._choices.setdefault(choice["index"], Choice(self._rules.tool_delta))
@@ -261,28 +285,6 @@ class ChatWatcher:
             out.append(sse(orjson.dumps(obj)) if changed else frame)
             if len(choices) == 1 and not (changed or usage or choices[0].get("finish_reason")):
                 self._learn_text(told, choices[0]["delta"])
-
-    def _tidy_head(self, obj: Json) -> bool:
-        """The keys that every chunk has; one id and one object type all along."""
-        told, created = obj.get("id"), obj.get("created")
-        if not self._id:
-            self._id = told if isinstance(told, str) and told else self._context.new_id("chatcmpl-")
-        if not self._model:
-            model = obj.get("model")
-            self._model = model if isinstance(model, str) and model else self._context.model
-        if (
-            told == self._id
-            and type(created) is int
-            and obj.get("object") == _OBJECT
-            and isinstance(obj.get("model"), str)
-        ):
-            return False
-        if type(created) is not int:
-            obj["created"] = whole_seconds(created) or self._context.created
-        if not isinstance(obj.get("model"), str):
-            obj["model"] = self._model
-        obj |= {"id": self._id, "object": _OBJECT}
-        return True
 
     def _tidy_delta(self, choice: Json, known: Choice) -> bool:
         delta, changed = choice.get("delta"), False
@@ -389,7 +391,7 @@ class ChatWatcher:
             for index, known in unfinished.items()
         ]
         chunk: Json = {"choices": choices}
-        self._tidy_head(chunk)
+        self._head.tidy(chunk)
         return sse(orjson.dumps(chunk))
 
     def _fail(self, error: ProxyError, out: list[bytes]) -> None:
