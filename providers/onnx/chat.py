@@ -9,8 +9,9 @@ from typing import Any
 
 from translators.errors import bad_request
 from translators.ir import Json
+from translators.local.demanded import demanded
 from translators.local.families import Family
-from translators.local.guidance import guidance
+from translators.local.guidance import demanded_guidance, guidance
 from translators.local.parser import make_parser
 from translators.local.pieces import TextParser
 
@@ -70,22 +71,28 @@ def read_ask(body: Json, folder: ModelFolder) -> Ask:
     choice = body.get("tool_choice")
     is_named = isinstance(choice, dict) and "function" in choice  # one call of one function
     parallel = body.get("parallel_tool_calls") is not False and not is_named
-    found = guidance(
-        family,
-        tools,
-        choice,
-        body.get("response_format"),
-        parallel,
-        _may_think(body, folder, tools, prompt),
-        thinking_open=thinking_open,
-        special_ids=folder.special_ids,
-    )
-    held = None if found is None else Guidance(found.kind, found.text)
+    thinking = _may_think(body, folder, tools, prompt)
+    begun: Any = {"thinking_open": thinking_open, "special_ids": folder.special_ids}
+    held = _held(body, family, tools, parallel, thinking, begun)
     params = _params(body, folder, family, held)
     answers = body.get("n") or 1
     if not isinstance(answers, int) or not 1 <= answers <= MOST_ANSWERS:
         raise bad_request(f"`n` must be a whole number from 1 to {MOST_ANSWERS}.", "n")
     return Ask(segments(prompt), params, family, tools, thinking_open, parallel, answers)
+
+
+def _held(
+    body: Json, family: Family, tools: Sequence[Json], parallel: bool, thinking: bool, begun: Json
+) -> Guidance | None:
+    """The grammar of the whole answer; `begun`: what it goes on from."""
+    wanted, own = body.get("response_format"), demanded(body)
+    if own is not None and own[0] != "json":
+        told = demanded_guidance(family, *own, thinking, **begun)
+        return Guidance(told.kind, told.text)
+    if own is not None:
+        wanted = {"type": "json_schema", "json_schema": {"schema": own[1]}}
+    found = guidance(family, tools, body.get("tool_choice"), wanted, parallel, thinking, **begun)
+    return None if found is None else Guidance(found.kind, found.text)
 
 
 def _offered(body: Json) -> Sequence[Json]:

@@ -4,8 +4,8 @@ Only a model's own process imports this: the engine holds the interpreter's lock
 2.2 s for a prompt of 860 tokens).
 
 The generator of the last answer is kept. The next prompt goes on from the tokens both have in common, so it
-may hold nothing of one request: choosing tokens is `sampling`'s, and the engine is told the choice by its
-logits. Only an answer under guidance has a generator of its own, whose grammar cannot be wound back.
+may hold nothing of one request: choosing tokens is `sampling`'s, and the engine reads the choice as it reads
+a prompt. Only an answer under guidance has a generator of its own, whose grammar cannot be wound back.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ ROOM = 1_024
 SMALLEST_CACHE = 2_048
 GUIDED_ROOM = 8_192
 """The same under guidance, where it cannot grow: an answer without `max_tokens` ends here."""
-_OUT = np.float32(-1e9)
 
 
 @dataclass(slots=True)
@@ -53,6 +52,9 @@ class _Cache:
     generator: Any
     capacity: int
     ids: list[int]
+    read: int = 0
+    """So many of the first were read as a prompt. Those that were written went one by one, which the engine
+    adds up a little differently: with a seed an answer may not rest on them."""
 
 
 class Engine:
@@ -85,7 +87,6 @@ class Engine:
         self._vocabulary = Vocabulary(self._tokenizer)
         self._cache: _Cache | None = None
         self._chunk = CHUNK
-        self._forced: Logits = np.full((1, 1, self._vocabulary_size), _OUT, dtype=np.float32)
 
     def encode(self, segments: Sequence[str]) -> list[int]:
         """The tokens of each segment, one after the other: none spans two of them."""
@@ -125,13 +126,15 @@ class Engine:
 
     # --- what a run asks of it ---------------------------------------------------------
 
-    def cache_for(self, prompt: list[int], max_tokens: int | None) -> tuple[_Cache, int]:
+    def cache_for(self, prompt: list[int], params: Params) -> tuple[_Cache, int]:
         """A cache with a beginning of `prompt` in it, and the number of those tokens."""
         kept = self._cache
-        room = ROOM if max_tokens is None else min(max_tokens, ROOM)
+        room = ROOM if params.max_tokens is None else min(params.max_tokens, ROOM)
         if kept is None or kept.capacity < min(len(prompt) + room // 4 + 1, self.context_length):
             return self.new_cache(len(prompt) + room), 0
         common = _common(kept.ids, prompt)
+        if params.seed is not None:
+            common = min(common, kept.read)
         if common and not _rewind(kept, common):
             common = 0
         return (kept, common) if common else (self.new_cache(len(prompt) + room), 0)
@@ -179,20 +182,18 @@ class Engine:
         while at < len(ids):
             if cancelled():
                 return False
-            piece, began = ids[at : at + self._chunk], time.monotonic()
+            # One token alone would be summed up otherwise than the same one among others.
+            size = self._chunk - (len(ids) - at == self._chunk + 1)
+            piece, began = ids[at : at + size], time.monotonic()
             cache.generator.append_tokens(np.array(piece, dtype=np.int32))
+            if cache.read == len(cache.ids):
+                cache.read += len(piece)
             cache.ids += piece
             at += len(piece)
             if len(piece) == self._chunk:
                 self._chunk = _next_chunk(self._chunk, time.monotonic() - began)
             told(at)
         return True
-
-    def force(self, generator: Any, token: int) -> None:
-        """Let `token` be the one that the generator takes next."""
-        self._forced[0, 0, token] = 0
-        generator.set_logits(self._forced)
-        self._forced[0, 0, token] = _OUT
 
     def entry(self, logits: Logits, token: int, params: Params) -> Any:
         """The log probabilities of a token that appears in the text; None: it doesn't."""
@@ -207,7 +208,10 @@ class Engine:
 class _Run:
     """One request on its way through the engine."""
 
-    __slots__ = ("_cache", "_cancelled", "_engine", "_params", "_prefilled", "_prompt", "_sampler", "cached")
+    __slots__ = (
+        *("_cache", "_cancelled", "_engine", "_params", "_prefilled", "_prompt", "_sampler", "_unread"),
+        "cached",
+    )
 
     def __init__(
         self,
@@ -222,12 +226,14 @@ class _Run:
         self._params = params
         self._prompt = prompt
         self._sampler = sampler
+        self._unread: int | None = None
+        """A token that was chosen and that the model has not read yet."""
         self._cancelled = cancelled
         self._prefilled = prefilled
         if params.guidance is not None:
             self._cache, self.cached = engine.guided_cache(prompt, params), 0
         else:
-            self._cache, self.cached = engine.cache_for(prompt, params.max_tokens)
+            self._cache, self.cached = engine.cache_for(prompt, params)
 
     def answer(self, answer: Answer) -> Finish:
         """Read the prompt, then token by token until something ends it."""
@@ -259,7 +265,7 @@ class _Run:
             return True
         if cache.capacity >= full or self._params.guidance is not None:
             return False
-        self._cache = self._engine.new_cache(2 * cache.capacity)
+        self._cache, self._unread = self._engine.new_cache(2 * cache.capacity), None
         return self._read(cache.ids, 0)
 
     def _next(self) -> tuple[int, Any]:
@@ -268,14 +274,17 @@ class _Run:
         if sampler.plain and not params.logprobs:
             generator.generate_next_token()
             return int(generator.get_next_tokens()[0]), None
+        if self._unread is not None:
+            generator.append_tokens(np.array([self._unread], dtype=np.int32))
         logits: Logits = np.array(generator.get_logits(), dtype=np.float32).reshape(-1)
         edited = sampler.edit(logits) if sampler.edits else logits
         if params.guidance is None:
-            self._engine.force(generator, sampler.choose(edited))
-        elif sampler.edits:  # the grammar's mask is laid over these, and the engine draws
-            generator.set_logits(edited.reshape(1, 1, -1))
-        generator.generate_next_token()
-        token = int(generator.get_next_tokens()[0])
+            token = self._unread = sampler.choose(edited)
+        else:
+            if sampler.edits:  # the grammar's mask is laid over these, and the engine draws
+                generator.set_logits(edited.reshape(1, 1, -1))
+            generator.generate_next_token()
+            token = int(generator.get_next_tokens()[0])
         return token, self._engine.entry(logits, token, params) if params.logprobs else None
 
 
@@ -315,10 +324,11 @@ def _search_options(params: Params) -> dict[str, Any]:
 def _common(held: list[int], prompt: list[int]) -> int:
     """Tokens of the prompt that need not be read again.
 
-    Never the last one of the prompt, whose logits are wanted, nor the last one held: written, not yet read.
+    Never the last two of the prompt (the logits of the last are wanted, and it is not read alone), nor the
+    last one held: written, not yet read.
     """
-    limit = min(len(held), len(prompt)) - 1
-    return next((n for n in range(limit) if held[n] != prompt[n]), max(limit, 0))
+    limit = max(min(len(held) - 1, len(prompt) - 2), 0)
+    return next((n for n in range(limit) if held[n] != prompt[n]), limit)
 
 
 def _rewind(cache: _Cache, tokens: int) -> bool:
@@ -328,4 +338,5 @@ def _rewind(cache: _Cache, tokens: int) -> bool:
     except RuntimeError:
         return False
     del cache.ids[tokens:]
+    cache.read = min(cache.read, tokens)
     return True

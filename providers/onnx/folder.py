@@ -18,6 +18,7 @@ from translators.ir import Json
 from translators.local.families import BY_NAME, PLAIN, Family, detect
 
 from .control import read_control
+from .graph import read_graph
 from .json_file import read_json
 from .kind import Kind, Layout, layout_of
 from .size import parameter_count
@@ -28,7 +29,7 @@ _DEPTH = 4
 """Levels below the configured folder: `org/name/cpu_and_mobile/cpu-int4-...` is a real one."""
 _OVERRIDES = frozenset({"name", "family", "markers", "context_length", "variant"})
 """Keys of `model.toml`, what an owner knows better than the files."""
-_MARKERS = frozenset({"openers", "closers", "sections", "thoughts", "stops"})
+_MARKERS = frozenset({"openers", "closers", "sections", "wraps", "thoughts", "stops"})
 """Keys of its table `markers`: fields of `Family`."""
 _SAMPLING = ("do_sample", "temperature", "top_k", "top_p", "repetition_penalty", "no_repeat_ngram_size")
 _THINKING = ("enable_thinking", "<think>", "reasoning_effort", "<|channel|>", "[THINK]", "<|channel>thought")
@@ -279,7 +280,9 @@ def _embedding(path: Path, name: str, overrides: Json) -> ModelFolder:
     context = _count(overrides.get("context_length")) or _count(sentence.get("max_seq_length"))
     context = context or _count(config.get("max_position_embeddings"))
     facts: Json = {"task": "embedding", "capabilities": ["embedding"]}
-    width = _count(pooling.get("word_embedding_dimension")) or _count(config.get("hidden_size"))
+    width = (
+        _count(pooling.get("word_embedding_dimension")) or _count(config.get("hidden_size")) or _width(path)
+    )
     facts |= {"dimensions": width} if width else {}
     facts |= {"context_window": context} if context else {}
     return ModelFolder(
@@ -293,6 +296,16 @@ def _embedding(path: Path, name: str, overrides: Json) -> ModelFolder:
         facts=facts,
         reason=_no_embedding(path),
     )
+
+
+def _width(path: Path) -> int | None:
+    """Numbers in a vector, as the graph says."""
+    files = (*path.glob("model*.onnx"), *path.glob("onnx/model*.onnx"))
+    if not files:
+        return None
+    graph = read_graph(files[0])
+    named = dict(zip(graph.outputs, graph.widths, strict=True))
+    return named.get("sentence_embedding", graph.widths[0])
 
 
 def _no_embedding(path: Path) -> str | None:

@@ -1,8 +1,9 @@
-"""The names of an ONNX graph's inputs and outputs, read without loading the model.
+"""An ONNX graph's inputs and outputs, read without loading the model.
 
 An ONNX file is one protobuf message (onnx.proto): `ModelProto.graph` is field 7;
-`GraphProto.input` 11, `.output` 12, each a `ValueInfoProto` whose `name` is field 1. All else
-(nodes, weights of gigabytes) is stepped over. No protobuf package is needed for that.
+`GraphProto.input` 11, `.output` 12, each a `ValueInfoProto` whose `name` is field 1 and whose shape lies
+at `type` 2, `tensor_type` 1, `shape` 2, `dim` 1 (each), `dim_value` 1. All else (nodes, weights of gigabytes)
+is stepped over. No protobuf package is needed for that.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _GRAPH, _INPUT, _OUTPUT, _NAME = 7, 11, 12, 1
+_SHAPE = (2, 1, 2)
+_SIZE = 1
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _FIXED = {_FIXED64: 8, _FIXED32: 4}
 
@@ -21,6 +24,8 @@ _FIXED = {_FIXED64: 8, _FIXED32: 4}
 class Graph:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    widths: tuple[int | None, ...] = ()
+    """Of each output the size of its last dimension; None: it is not fixed."""
 
 
 def read_graph(path: Path) -> Graph:
@@ -32,19 +37,38 @@ def read_graph(path: Path) -> Graph:
 def _graph(data: mmap.mmap) -> Graph:
     inputs: list[str] = []
     outputs: list[str] = []
+    widths: list[int | None] = []
     for start, end in _fields(data, 0, len(data), (_GRAPH,)).get(_GRAPH, []):
         found = _fields(data, start, end, (_INPUT, _OUTPUT))
         inputs += [_name(data, *span) for span in found.get(_INPUT, [])]
         outputs += [_name(data, *span) for span in found.get(_OUTPUT, [])]
+        widths += [_width(data, *span) for span in found.get(_OUTPUT, [])]
     if not inputs or not outputs:
         raise ValueError(f"it has {len(inputs)} inputs and {len(outputs)} outputs")
-    return Graph(tuple(inputs), tuple(outputs))
+    return Graph(tuple(inputs), tuple(outputs), tuple(widths))
 
 
 def _name(data: mmap.mmap, start: int, end: int) -> str:
     for first, last in _fields(data, start, end, (_NAME,)).get(_NAME, []):
         return data[first:last].decode(errors="replace")
     return ""
+
+
+def _width(data: mmap.mmap, start: int, end: int) -> int | None:
+    for number in _SHAPE:
+        held = _fields(data, start, end, (number,)).get(number)
+        if not held:
+            return None
+        start, end = held[0]
+    sizes = _fields(data, start, end, (_SIZE,)).get(_SIZE)
+    return _number(data, *sizes[-1]) if sizes else None
+
+
+def _number(data: mmap.mmap, start: int, end: int) -> int | None:
+    """The size of one dimension: its first field, unless that is its name."""
+    if start == end or data[start] != _SIZE << 3 | _VARINT:
+        return None
+    return _varint(data, start + 1, end)[0] or None
 
 
 def _fields(

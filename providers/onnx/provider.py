@@ -81,6 +81,8 @@ class OnnxProvider(OpenAIProvider):
         if folder.kind != "chat":
             raise _not_for(f"{model} makes embeddings: it cannot chat; POST /v1/embeddings asks it")
         ask = await asyncio.to_thread(read_ask, asked, folder)
+        if surface == "input_tokens":
+            return await self._opened(_counted(folder, ask), "application/json")
         head = _head(model, asked, ask)
         if stream:
             return await self._opened(self._streamed(folder, ask, head), "text/event-stream")
@@ -200,6 +202,13 @@ class OnnxProvider(OpenAIProvider):
         if dimensions is None:
             self._dimensions[folder.name] = len(found.vectors[0]) // embeddings.BYTES
         yield embeddings.reply(folder.name, found, as_base64)
+
+
+async def _counted(folder: ModelFolder, ask: Ask) -> AsyncGenerator[bytes, None]:
+    """The tokens of a prompt; the model itself need not be in memory for that."""
+    from .counting import count
+
+    yield orjson.dumps({"input_tokens": await asyncio.to_thread(count, folder.path, ask.segments)})
 
 
 def _layer(folder: ModelFolder) -> Mapping[str, Any]:

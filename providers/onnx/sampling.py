@@ -6,6 +6,7 @@ belongs to a generator, which answers many requests in turn: a seed must give th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,8 +18,9 @@ from .protocol import Params
 
 Logits = NDArray[np.float32]
 
-_SHORTLIST = 1024
-"""Candidates sorted before the whole vocabulary is: nearly always enough, and ten times faster."""
+_NEAR = math.exp(-6)
+"""Tokens of at least this share of the likeliest one's weight are looked at first: nearly always they are
+enough. Sorting them and not the vocabulary makes 0.05 ms of 0.4 (49,152 tokens)."""
 _BLOCK = 256
 COLDEST = 1e-5
 """A temperature below is 0: divided by it, a logit leaves the range of float32."""
@@ -65,7 +67,7 @@ class Sampler:
         params = self._params
         if params.temperature < COLDEST:
             return int(logits.argmax())
-        weights = np.exp((logits - logits.max()) / np.float32(params.temperature))
+        weights = np.exp((logits - logits.max()) / np.float32(params.temperature))  # the heaviest is 1
         candidates = self._candidates(weights)
         if candidates is None:
             return self._draw_any(weights)
@@ -79,23 +81,23 @@ class Sampler:
 
     def _candidates(self, weights: Logits) -> NDArray[np.int64] | None:
         """The tokens that `top_k`, `top_p` and `min_p` leave, likeliest first; None: all of them."""
-        params, size = self._params, weights.size
+        params = self._params
         if params.top_k <= 0 and params.top_p >= 1 and params.min_p <= 0:
             return None
-        limit = min(params.top_k, size) if params.top_k > 0 else size
         total = float(weights.sum())
-        order = _likeliest(weights, min(limit, _SHORTLIST))
-        short = weights[order]
-        if limit > order.size and not _enough(short, total, params):
-            order = _likeliest(weights, limit)
-            short = weights[order]
+        held = np.flatnonzero(weights >= max(_NEAR, params.min_p))
+        if not _holds_all(weights[held], total, params):
+            held = _rest(weights, total, params)
+        order = held[np.argsort(-weights[held], kind="stable")]  # of equals those with the lower numbers
         if params.top_k > 0:
-            total = float(short.sum())  # top_p is a share of what top_k left
+            order = order[: params.top_k]
+            total = float(weights[order].sum())  # top_p is a share of what top_k left
         keep = order.size
         if params.top_p < 1:
-            keep = int(np.searchsorted(short.cumsum(dtype=np.float64), params.top_p * total)) + 1
+            sums = weights[order].cumsum(dtype=np.float64)
+            keep = int(np.searchsorted(sums, params.top_p * total)) + 1
         if params.min_p > 0:
-            keep = min(keep, int((short >= params.min_p * short[0]).sum()))
+            keep = min(keep, int((weights[order] >= params.min_p).sum()))
         return order[: max(keep, 1)]
 
     def _draw_any(self, weights: Logits) -> int:
@@ -117,11 +119,22 @@ def _likeliest(weights: NDArray[Any], n: int) -> NDArray[np.int64]:
     return some[np.argsort(-weights[some], kind="stable")]
 
 
-def _enough(short: Logits, total: float, params: Params) -> bool:
-    """Whether the shortlist holds every token that `top_p` and `min_p` leave."""
-    if params.top_k <= 0 and params.top_p < 1 and float(short.sum()) >= params.top_p * total:
+def _holds_all(held: Logits, total: float, params: Params) -> bool:
+    """Whether the heaviest tokens, of these weights, are all that the cuts leave."""
+    if params.min_p >= _NEAR:
         return True
-    return params.min_p > 0 and float(short[-1]) < params.min_p * float(short[0])
+    if params.top_k > 0:
+        return held.size >= params.top_k
+    return params.top_p < 1 and float(held.sum(dtype=np.float64)) >= params.top_p * total
+
+
+def _rest(weights: Logits, total: float, params: Params) -> NDArray[np.int64]:
+    """The same for the whole vocabulary, as few as can be told at once."""
+    if params.top_k > 0:
+        return np.sort(_likeliest(weights, min(params.top_k, weights.size)))
+    # All that are lighter than this weigh less than what top_p leaves out.
+    least = (1 - params.top_p) * total / weights.size
+    return np.flatnonzero(weights >= max(least / 2, params.min_p))
 
 
 def logprob_entry(logits: Logits, token: int, top: int, vocabulary: Vocabulary) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ import sys
 for name in ("onnxruntime_genai", "onnxruntime", "numpy", "tokenizers", "jinja2"):
     sys.modules[name] = None
 from pathlib import Path
-from app.discover import discover
+from app.cli.discover import discover
 from app.main import create_app
 from config.schema import Config
 providers = [{"name": "local", "kind": "onnx", "path": sys.argv[1]}]

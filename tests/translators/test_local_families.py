@@ -14,6 +14,7 @@ TEMPLATES = [
     ("'<|tool_call>call:' + name", "gemma4"),
     ("<start_function_call>call:", "functiongemma"),
     ("<|tool_calls_section_begin|><|tool_call_begin|>", "kimi_k2"),
+    ("<|open|>message role=\"' + role + '\"<|sep|>' + text + '<|close|>message<|sep|>", "kimi_k3"),
     ("{% set dsml_token = '｜DSML｜' %}", "deepseek_dsml"),
     ("<｜DSML｜invoke", "deepseek_dsml"),
     ("<｜tool▁call▁begin｜>' + tool['type'] + '<｜tool▁sep｜>' + '\\n```json", "deepseek_v3"),

@@ -98,6 +98,10 @@ _HOLES = re.compile(r"(\{name\}|\{arguments\}|\{index\})")
 _MOST_CHARACTERS = 2000
 """Longest `maxLength` of free text that is kept: the automaton grows with it."""
 
+MOST_CALLS = 32
+"""Calls in one answer. A small model that must call (S SmolLM2-135M) may begin another one each time it can
+end, up to the end of its context."""
+
 
 class Rules:
     """The rules of one grammar. `special_ids` are the special tokens, by text."""
@@ -138,7 +142,7 @@ class Rules:
         one = self.add("call", " | ".join(self._call(format, index, tool) for index, tool in tools))
         rest = ""
         if many and format.separator is not None:
-            rest = f"({self.literal(format.separator)} {one})*"
+            rest = f"({self.literal(format.separator)} {one}){{0,{MOST_CALLS - 1}}}"
         parts = (self.literal(format.before), one, rest, self.literal(format.after))
         return self.add("calls", " ".join(part for part in parts if part))
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Body = Literal[
-    "none", "json", "loose_json", "mistral", "kimi", "deepseek_v3", "deepseek_v31", "xml", "glm", "dsml",
-    "gemma", "function_gemma", "pythonic", "loose_pythonic", "python_lines", "harmony",
+    "none", "json", "loose_json", "mistral", "kimi", "kimi_k3", "deepseek_v3", "deepseek_v31", "xml", "glm",
+    "dsml", "gemma", "function_gemma", "pythonic", "loose_pythonic", "python_lines", "harmony",
 ]  # fmt: skip
 """How a call is written after its opener; `loose` ones are also calls without a marker, at the
 beginning of an output, if a tool of that name is offered."""
@@ -32,6 +32,10 @@ class Family:
     """Taken away where they follow a call (and blanks)."""
     sections: tuple[str, ...] = ()
     """Marks around all calls: taken away wherever they stand."""
+    calls_only: bool = False
+    """Whether words between the first of the `sections` and a call are noise."""
+    wraps: tuple[str, ...] = ()
+    """Marks around every part of an answer, with tools or without: taken away too, and they end a thought."""
     thoughts: tuple[tuple[str, str], ...] = _THINK
     """Pairs of marks; the first is the one a prompt may open."""
     call_ends_thought: bool = False
@@ -44,7 +48,7 @@ class Family:
     def markers(self) -> tuple[str, ...]:
         """All of them; what client text must not forge."""
         pairs = tuple(mark for pair in self.thoughts for mark in pair)
-        return (*pairs, *self.openers, *self.closers, *self.sections)
+        return (*pairs, *self.openers, *self.closers, *self.sections, *self.wraps)
 
     def thinking_open(self, prompt: str) -> bool:
         """Whether a rendered prompt ends inside a thought, so that the output goes on with it."""
@@ -58,6 +62,10 @@ _DSML = tuple(
     for name in ("function_calls", "tool_calls", "calls")
 )
 _DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
+_XTML = (
+    '<|open|>message role="assistant"<|sep|>',
+    *(f"<|{edge}|>{part}<|sep|>" for part in ("response", "tools", "message") for edge in ("open", "close")),
+)
 
 PLAIN = Family("plain")
 
@@ -113,7 +121,12 @@ FAMILIES: tuple[Family, ...] = (
     Family("glm45", "glm", ("<tool_call>",), stops=("<|observation|>", "<|user|>")),
     Family(
         "kimi_k2", "kimi", ("<|tool_call_begin|>",), ("<|tool_call_end|>",),
-        ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"), keep_special=True,
+        ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"), calls_only=True, keep_special=True,
+    ),
+    Family(
+        "kimi_k3", "kimi_k3", ("<|open|>call tool=",), wraps=_XTML,
+        thoughts=(("<|open|>think<|sep|>", "<|close|>think<|sep|>"),), keep_special=True,
+        stops=("<|end_of_msg|>",),
     ),
 )  # fmt: skip
 
@@ -127,6 +140,7 @@ _SIGNS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("<|tool_call>call:",), "gemma4"),
     (("<start_function_call>",), "functiongemma"),
     (("<|tool_calls_section_begin|>",), "kimi_k2"),
+    (("<|open|>", "<|close|>", "<|sep|>"), "kimi_k3"),
     (("dsml_token",), "deepseek_dsml"),
     (("｜DSML｜",), "deepseek_dsml"),
     (("<｜tool▁call▁begin｜>", "```json"), "deepseek_v3"),

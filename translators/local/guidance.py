@@ -7,6 +7,7 @@ is left to the model there is no grammar: nothing outside its weights may make i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -74,6 +75,36 @@ def guidance(
 
 
 _NONE_OFFERED = "tool_choice demands a tool that is not in 'tools': offer it, or choose 'auto'."
+
+
+def demanded_guidance(
+    family: Family,
+    kind: str,
+    value: Any,
+    thinking: bool = False,
+    *,
+    thinking_open: bool = False,
+    special_ids: Mapping[str, int] | None = None,
+) -> Guidance:
+    """The grammar for what `demanded` found, but for a schema. Raises 400 (`structured_outputs`)."""
+    if kind == "grammar":
+        if thinking_open or family.name in _ANSWER:
+            raise bad_request(_NO_ROOM, "structured_outputs.grammar")
+        return Guidance("lark_grammar", value)
+    rules = Rules(special_ids or {})
+    thought = _thought(rules, family, thinking, thinking_open)
+    opening = rules.literal(_ANSWER.get(family.name, ""))
+    if kind == "regex" and not thought and not opening:
+        return Guidance("regex", value)
+    pattern = value if kind == "regex" else "|".join(map(re.escape, value))
+    written = pattern.replace("/", r"\/").replace("\n", r"\n")
+    return _lark(rules, thought, f"{opening} /{written}/".strip())
+
+
+_NO_ROOM = (
+    "A grammar leaves no room for the thought that this model begins with: "
+    "turn it off (reasoning_effort 'none'), or demand a regex."
+)
 
 
 def _lark(rules: Rules, thought: str, rest: str) -> Guidance:

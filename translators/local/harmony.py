@@ -2,7 +2,8 @@
 
 `<|start|>assistant to=functions.N<|channel|>commentary <|constrain|>json<|message|>{...}<|call|>`;
 the recipient may also stand after the channel. The prompt ends with `<|start|>assistant`. The
-channel `final` and messages to nobody on `commentary` are text, everything else is thought.
+channel `final` and messages to nobody on `commentary` are text, what is said to a tool that nobody offered
+(`to=python`, built into the model) is dropped, everything else is thought.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from ..ir import Json
-from .argument_values import object_text
+from .argument_values import Offer, object_text
 from .brackets import JSON, Brackets, BrokenMarkupError, begins, first_of
 from .pieces import Found, Piece, Text, Thought
 
@@ -31,6 +32,9 @@ class HarmonyParser:
     def __init__(self, tools: Sequence[Json], *, thinking_open: bool) -> None:
         self.dropped = ""
         self._has_tools = bool(tools)
+        self._offer = Offer(tools)
+        self._dropping = False
+        """The message that we are in is not the client's."""
         self._out: list[Piece] = []
         self._buffer = ""
         self._fresh = not thinking_open
@@ -68,7 +72,9 @@ class HarmonyParser:
         return out
 
     def _put(self, kind: type[Text] | type[Thought], text: str) -> None:
-        if text:
+        if self._dropping:
+            self.dropped += text
+        elif text:
             self._out.append(kind(text))
 
     def _advance(self) -> bool:
@@ -99,12 +105,13 @@ class HarmonyParser:
         recipients = _RECIPIENT.findall(head)
         recipient = recipients[-1] if recipients else ""
         channel = re.match(r"\s*(\w*)", head.rpartition("<|channel|>")[2])
-        if recipient.startswith(_FUNCTIONS) and self._has_tools:
+        of_function = recipient.startswith(_FUNCTIONS)
+        if (of_function and self._has_tools) or recipient in self._offer:
             self._name, self._scan = recipient.removeprefix(_FUNCTIONS), None
         elif channel and channel[1] in _TEXT_CHANNELS and not recipient:
             self._kind = Text
         else:
-            self._kind = Thought
+            self._kind, self._dropping = Thought, bool(recipient) and not of_function
 
     def _garbled(self, head: str) -> None:
         """A header without a message: nothing is lost, and no thought becomes an answer."""
@@ -122,7 +129,7 @@ class HarmonyParser:
             self._buffer = self._buffer[at:]
             return False
         self._put(kind, self._buffer[: end.start()])
-        self._buffer, self._kind = self._buffer[end.end() :], None
+        self._buffer, self._kind, self._dropping = self._buffer[end.end() :], None, False
         return True
 
     def _arguments(self) -> bool:

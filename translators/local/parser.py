@@ -58,13 +58,15 @@ class MarkerParser:
         self._offer = Offer(tools)
         self._openers = family.openers if tools else ()
         self._unmarked = {"loose_json": "{", "loose_pythonic": "["}.get(family.body, "") if tools else ""
-        calls = (*self._openers, *(family.sections if tools else ()))
+        calls = (*self._openers, *(family.sections if tools else ()), *family.wraps)
         opens = tuple(opening for opening, _ in family.thoughts)
         self._amid = _Marks(calls)
         self._first = _Marks((*calls, *opens))
         self._next = _Marks((*calls, *opens, *family.closers))
         self._ends = {
-            opening: _Marks((opening, closing, *(self._openers if family.call_ends_thought else ())))
+            opening: _Marks(
+                (opening, closing, *family.wraps, *(self._openers if family.call_ends_thought else ()))
+            )
             for opening, closing in family.thoughts
         }
         self._out: list[Piece] = []
@@ -75,6 +77,8 @@ class MarkerParser:
         """How many of them stood before the last call, not between it and its closing mark."""
         self._thought = ""
         """The mark that opened the thought we are in."""
+        self._noise: str | None = None
+        """Words where only calls should be; None: this is no such place."""
         self._said = False
         self._trim = False
         self._leading = True
@@ -103,6 +107,7 @@ class MarkerParser:
         else:
             self._say(self._buffer)
         self._buffer = ""
+        self._end_section()
         if self._blank and not self._after_call:
             self._put(self._blank)
         self._blank = ""
@@ -127,7 +132,8 @@ class MarkerParser:
             self._call(parsed)
 
     def _drop(self, markup: str) -> None:
-        self.dropped, self._blank = markup, ""
+        self.dropped += markup
+        self._blank = ""
 
     def _taken(self) -> list[Piece]:
         out, self._out = self._out, []
@@ -166,6 +172,9 @@ class MarkerParser:
 
     def _mark(self, mark: str) -> None:
         if mark in self._openers:
+            if self._noise is not None:
+                self.dropped += self._noise
+                self._noise = ""
             self._opener, self._reader = mark, reader_of(self._family, mark, self._offer)
         elif self._thought:
             self._mark_thought(mark)
@@ -173,8 +182,18 @@ class MarkerParser:
             self._begin_thought(mark)
         elif mark in self._family.closers and self._after_call:
             self._blank = self._blank[: self._kept]
-        elif mark not in self._family.sections:
+        elif mark in self._family.sections:
+            self._end_section()
+            if self._family.calls_only and mark == self._family.sections[0]:
+                self._noise = ""
+        elif mark not in self._family.wraps:
             self._say(mark)
+
+    def _end_section(self) -> None:
+        """Words that no call came after are the answer after all."""
+        noise, self._noise = self._noise, None
+        if noise and noise.strip():
+            self._say(noise)
 
     def _mark_thought(self, mark: str) -> None:
         if mark != self._thought:
@@ -211,6 +230,9 @@ class MarkerParser:
         self._leading = self._after_call = True
 
     def _say(self, text: str) -> None:
+        if self._noise is not None and not self._thought:
+            self._noise += text
+            return
         if self._trim:
             text = text.lstrip(BLANK)
         body = text.rstrip(BLANK)

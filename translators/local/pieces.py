@@ -52,7 +52,8 @@ class TextParser(Protocol):
     """
 
     dropped: str
-    """After `close(cut=True)`: the markup of the call that was cut."""
+    """What is no part of the answer: the markup of the call that the limit has cut, noise between calls, a
+    message to a tool that nobody offered."""
 
     @property
     def thinking(self) -> bool:

@@ -22,7 +22,7 @@ from .families import Family
 from .pieces import Found
 from .reader import HEAD_LENGTH, Parsed, Reader
 from .stated_calls import known_calls, python_calls, python_lines, stated_calls
-from .tag_readers import DsmlReader, GlmReader, XmlReader
+from .tag_readers import DsmlReader, GlmReader, XmlReader, XtmlReader
 
 _CALL_KEYS = ('"name"', '"type"', '"function"', '"parameters"', '"arguments"', '"id"')
 
@@ -218,5 +218,6 @@ def reader_of(family: Family, opener: str, offer: Offer) -> Reader:
         "xml": lambda: XmlReader(offer, opener),
         "glm": lambda: GlmReader(offer),
         "dsml": lambda: DsmlReader(offer, opener),
+        "kimi_k3": lambda: XtmlReader(offer),
     }
     return made.get(body, lambda: BracketReader(JSON, stated_calls))()

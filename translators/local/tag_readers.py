@@ -1,4 +1,4 @@
-"""Calls written as tags: Qwen3-Coder, GLM, DeepSeek from 3.2 on.
+"""Calls written as tags: Qwen3-Coder, GLM, DeepSeek from 3.2 on, Kimi from K3 on.
 
 Values are raw text and may hold the very tags: a closing tag counts only where the structure
 lets it stand.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from html import unescape
 
 from ..lenient import json_in
 from .argument_values import Offer, coerced, object_of, quoted
@@ -200,5 +201,48 @@ class DsmlReader(TagReader):
         if is_string == "true":
             return quoted(raw)
         if is_string and json_in(raw) is not None:
+            return raw.strip()
+        return coerced(raw, self._offer.schema(self._name, key))
+
+
+_XTML_HEAD = re.compile(r'"([^"]+)"[^<>]*<\|sep\|>')
+_XTML_CLOSE = "<|close|>argument<|sep|>"
+_XTML_ARGUMENT = re.compile(
+    r'<\|open\|>argument key="([^"]*)"(?: type="([^"]*)")?<\|sep\|>(.*?)'
+    r"<\|close\|>argument<\|sep\|>(?=\s*(?:<\|open\|>argument key=|\Z))",
+    re.DOTALL,
+)
+
+
+class XtmlReader(TagReader):
+    """`"NAME" index="1"`, then `argument` tags that say their type, up to the end of `call`.
+
+    Names are escaped as in XML, values are not.
+    """
+
+    def __init__(self, offer: Offer) -> None:
+        super().__init__(offer, "<|close|>call<|sep|>")
+
+    def _head(self, text: str) -> bool | None:
+        if match := _XTML_HEAD.match(text):
+            self._name, self._named = unescape(match[1]), match.end()
+            return True
+        return False if "<|sep|>" in text else None
+
+    def _end(self, text: str, at: int) -> int:
+        before = text[self._named : at].rstrip()
+        return at + len(self._close) if not before or before.endswith(_XTML_CLOSE) else _NOT_HERE
+
+    def _call(self, text: str) -> Found:
+        matches = _matches(_XTML_ARGUMENT, text[self._named :].removesuffix(self._close))
+        pairs = [
+            (unescape(match[1]), self._value(unescape(match[1]), match[2], match[3])) for match in matches
+        ]
+        return Found(self._name, object_of(pairs))
+
+    def _value(self, key: str, kind: str | None, raw: str) -> str:
+        if kind == "string":
+            return quoted(raw)
+        if kind and json_in(raw) is not None:
             return raw.strip()
         return coerced(raw, self._offer.schema(self._name, key))

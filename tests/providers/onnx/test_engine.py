@@ -6,6 +6,7 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -214,7 +215,7 @@ def test_a_longer_conversation_reuses_the_prefix_and_says_the_same(tiny):
     assert done.prompt_tokens == fresh.prompt_tokens
     again, repeated = run(warm, second)
     assert again == other
-    assert repeated.cached_tokens == repeated.prompt_tokens - 1
+    assert repeated.cached_tokens == repeated.prompt_tokens - 2
     _, unlike = run(warm, "Something else. " + SUM)
     assert unlike.cached_tokens == 0
 
@@ -224,6 +225,28 @@ def test_reuse_changes_nothing_for_any_way_to_choose(tiny, params):
     warm, cold = Engine(tiny), Engine(tiny)
     run(warm, HELLO, guidance=None, max_tokens=4)
     assert run(warm, HELLO, **params)[0] == run(cold, HELLO, **params)[0]
+
+
+@pytest.mark.parametrize("chunk", [8, 10, 128])
+def test_with_a_seed_not_a_bit_depends_on_what_was_asked_before(tiny, monkeypatch, chunk):
+    """The engine adds up one token alone otherwise than among others: rests of one, and answers in memory."""
+    monkeypatch.setattr(engine_module, "CHUNK", chunk)
+    second = HELLO + HELLO_ANSWER + "<|im_end|>\n" + SUM
+    asked = {"seed": 4, "temperature": 1.0, "logprobs": True, "top_logprobs": 3, "max_tokens": 6}
+
+    def told(engine: Engine, prompt: str) -> list[Any]:
+        found: list[Delta] = []
+        engine.generate([prompt], Params(**asked), found.append, lambda: False, lambda *_: None)
+        return [delta.logprobs for delta in found]
+
+    def entries(found: list[Any]) -> list[Any]:
+        return [entry for each in found for entry in each]
+
+    fresh = entries(told(Engine(tiny), second))
+    engine = Engine(tiny)
+    for before in (HELLO, second, SUM, second[: len(second) // 2]):
+        run(engine, before)
+        assert entries(told(engine, second)) == fresh
 
 
 def test_a_model_that_cannot_wind_back_starts_anew(tiny, monkeypatch):

@@ -49,7 +49,7 @@ async def test_an_answer_and_its_usage(worker):
     assert text == HELLO_ANSWER
     assert done == Done("stop", None, 11, 10, 0)
     text, done = await ask(worker, HELLO, stop=["can"], guidance=None)
-    assert (text, done.matched_stop, done.cached_tokens) == ("Hello! How ", "can", 10)
+    assert (text, done.matched_stop, done.cached_tokens) == ("Hello! How ", "can", 9)
     assert re.fullmatch("[0-9]{4}", (await ask(worker, HELLO, guidance=Guidance("regex", "[0-9]{4}")))[0])
 
 

@@ -55,12 +55,33 @@ def test_a_large_vocabulary_is_drawn_from_in_blocks():
     assert min(counts.values()) > DRAWS * 0.28
 
 
-@pytest.mark.parametrize("params", [{"top_p": 0.99}, {"min_p": 0.5}, {"top_p": 0.01}, {"top_k": 70}])
-def test_the_shortlist_changes_nothing(monkeypatch, params):
-    flat = np.random.default_rng(3).normal(size=500).astype(np.float32) * 0.1
-    long = drawn(flat, temperature=1.0, **params)
-    monkeypatch.setattr(sampling, "_SHORTLIST", 8)
-    assert drawn(flat, temperature=1.0, **params) == long
+CUTS = [
+    *({"top_p": 0.99}, {"top_p": 0.9999}, {"top_p": 0.01}, {"min_p": 0.5}, {"min_p": 0.001}),
+    *({"top_k": 70}, {"top_k": 700}, {"top_k": 40, "top_p": 0.9}, {"top_p": 0.9, "min_p": 0.05}),
+    *({"top_k": 450, "top_p": 0.97, "min_p": 0.002}, {"top_k": 3, "min_p": 0.9}),
+]
+
+
+@pytest.mark.parametrize("width", [0.1, 1.0, 6.0], ids="width {}".format)
+@pytest.mark.parametrize("params", CUTS, ids=str)
+def test_what_the_cuts_leave_by_definition(params, width):
+    """Whether the tokens near the likeliest are enough to look at, or not."""
+    logits = (np.random.default_rng(3).normal(size=500) * width).astype(np.float32)
+    logits[[7, 70]] = logits[3]  # equals
+    given = Params(temperature=1.0, **params)
+    weights = np.exp(logits - logits.max())
+    order = np.argsort(-weights, kind="stable")
+    order = order[: given.top_k] if given.top_k else order
+    sums = weights[order].cumsum(dtype=np.float64)
+    left = [
+        int(token)
+        for at, token in enumerate(order)
+        if (not at or given.top_p == 1 or sums[at - 1] < given.top_p * sums[-1])
+        and weights[token] >= given.min_p
+    ]
+    found = Sampler(given, [], 500)._candidates(weights)
+    assert found is not None
+    assert found.tolist() == left
 
 
 def test_equals_are_taken_by_number():

@@ -109,7 +109,7 @@ def test_tokens_that_come_fast_go_out_together(monkeypatch):
     deltas: list[Delta] = []
     it = answer(deltas)
     for at, byte in enumerate(b"abcdef"):
-        now = at * 0.002
+        now = at * 0.008
         it.add(byte, None, ends=False)
     it.close()
     assert [(delta.text, delta.tokens) for delta in deltas] == [("a", 1), ("bcd", 3), ("ef", 2)]
