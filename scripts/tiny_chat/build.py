@@ -1,7 +1,7 @@
 """Build a tiny chat model as onnxruntime-genai folders: `python -m scripts.tiny_chat.build OUT`.
 
-Made for the packaged `tiny-chat`: 0.7 million parameters, a vocabulary of 1,024 and some, a
-context of 8,192. Random start, generated corpus, nothing of anyone else's. Seeds and the number
+Made for the packaged `tiny-chat`: 0.7 million parameters, a vocabulary of 583 (all that the corpus gives),
+a context of 8,192. Random start, generated corpus, nothing of anyone else's. Seeds and the number
 of steps are fixed: the same versions on the same processor give the same weights. The packaged
 files come from a forerunner that stopped by the clock: a run gives the same tokeniser and graph, and
 other weights. It ends with how many of 40 new conversations are answered to the letter; where that is
