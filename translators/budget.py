@@ -1,8 +1,8 @@
 """Whether a request can fit its model's context, estimated before it is sent.
 
-Only for profiles that name `request.context_window`. The estimate counts characters, so it
-errs towards letting a request through: the backend has the last word. The answer's own limit
-is no part of it: backends differ in whether they count that.
+By what the profile names as `request.context_window`, else by what the backend's list says. The estimate
+counts characters, so it errs towards letting a request through: the backend has the last word. The answer's
+own limit is no part of it: backends differ in whether they count that.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from .profile import RequestRules
 
 CHARS_PER_TOKEN = 4.0
 """English text; what most other text and JSON hold per token is less, so less is refused."""
+LISTED_MARGIN = 1.5
+"""How far over a window that was only listed an estimate must be to be believed: prose in English takes up to
+five characters a token, indented code six."""
 MEDIA_CHARS = 4000
 """The most that one inline picture, sound or document counts, whatever its base64 takes."""
 
@@ -26,27 +29,32 @@ _INLINE = frozenset({"data", "file_data"})
 _SYSTEM = ("system", "developer")
 
 
-def check_context(sent: bytes, rules: RequestRules) -> None:
+def check_context(sent: bytes, rules: RequestRules, listed: int | None = None, param: str = "input") -> None:
     """Refuse (400 `context_length_exceeded`) a body estimated to exceed the window.
 
     `sent` is the body as it goes out, a JSON object: no character takes less than a byte, so most
-    requests are let through by its size alone, unread.
+    requests are let through by its size alone, unread. `listed`: the window by the backend's list, which is
+    asked where the profile says nothing. `param`: what the client calls its conversation.
     """
-    window = rules.context_window
+    window, margin = rules.context_window, 1.0
     if window is None:
-        return
+        if listed is None:
+            return
+        window, margin = listed, LISTED_MARGIN
     ratio = rules.chars_per_token or CHARS_PER_TOKEN
-    if len(sent) <= window * ratio:
+    if len(sent) <= window * margin * ratio:
         return
     body = orjson.loads(sent)
-    tokens = {bucket: int(chars / ratio) for bucket, chars in _buckets(body).items()}
-    if sum(tokens.values()) > window:
-        raise _over(tokens, window, "messages" if "messages" in body else "input")
+    tokens = {bucket: int(held / ratio) for bucket, held in _buckets(body).items()}
+    if sum(tokens.values()) > window * margin:
+        raise _over(tokens, window, param)
 
 
-def prompt_tokens(body: Json) -> int:
-    """A low estimate of what the prompt of a body of either shape takes."""
-    return int(sum(_buckets(body).values()) / CHARS_PER_TOKEN)
+def prompt_tokens(body: Json, rules: RequestRules | None = None) -> int:
+    """A low estimate of what the prompt of a body of either shape takes; `rules`: the profile's."""
+    ratio = (rules.chars_per_token if rules is not None else None) or CHARS_PER_TOKEN
+    form = chars([body.get("text"), body.get("response_format")])
+    return int((sum(_buckets(body).values()) + form) / ratio)
 
 
 def _buckets(body: Json) -> dict[str, int]:
@@ -56,13 +64,13 @@ def _buckets(body: Json) -> dict[str, int]:
     system = [each for each in turns if isinstance(each, dict) and each.get("role") in _SYSTEM]
     history = [each for each in turns if not (isinstance(each, dict) and each.get("role") in _SYSTEM)]
     return {
-        "system": _chars([body.get("instructions"), *system]),
-        "tools": _chars(body.get("tools")),
-        "history": _chars(history),
+        "system": chars([body.get("instructions"), *system]),
+        "tools": chars(body.get("tools")),
+        "history": chars(history),
     }
 
 
-def _chars(value: Any) -> int:
+def chars(value: Any) -> int:
     """Characters of every text in `value`; inline media count `MEDIA_CHARS` at most."""
     total, waiting = 0, [("", value)]
     while waiting:

@@ -69,11 +69,25 @@ def seal(seals: Seals, native: Json) -> str:
     content: Json = {"target": seals.target, "native": native}
     if seals.asked is not None:
         content["after"] = list(seals.asked.whole())
+    return signed(seals.key, _HEAD, content)
+
+
+def signed(key: Callable[[], bytes], head: str, content: Json) -> str:
+    """`content` in a capsule that begins with `head`, which says what it is for."""
     plain = orjson.dumps(content)
     packed = zlib.compress(plain) if len(plain) >= _WORTH else plain
     payload = b"z" + packed if len(packed) < len(plain) else b"j" + plain
-    head = _HEAD + _encode(payload)
-    return f"{head}.{_encode(_signature(seals, head))}"
+    body = head + _encode(payload)
+    return f"{body}.{_encode(_signature(key, body))}"
+
+
+def verified(key: Callable[[], bytes], head: str, text: str) -> Json:
+    """What a capsule that begins with `head` holds. Raises `Unusable`."""
+    body, _, signature = text.rpartition(".")
+    if not hmac.compare_digest(signature.encode(), _encode(_signature(key, body)).encode()):
+        raise Unusable("its capsule was changed, or another gateway's key signed it")
+    content: Json = orjson.loads(_unpacked(_decode(body.removeprefix(head))))
+    return content
 
 
 def unseal(seals: Seals, text: str) -> Json:
@@ -83,12 +97,9 @@ def unseal(seals: Seals, text: str) -> Json:
 
 
 def _content(seals: Seals, text: str) -> Json:
-    head, _, signature = text.rpartition(".")
     if not text.startswith(_HEAD):
         raise Unusable("its capsule is of a version that is unknown here")
-    if not hmac.compare_digest(signature.encode(), _encode(_signature(seals, head)).encode()):
-        raise Unusable("its capsule was changed, or another gateway's key signed it")
-    content: Json = orjson.loads(_unpacked(_decode(head.removeprefix(_HEAD))))
+    content = verified(seals.key, _HEAD, text)
     if content["target"] != seals.target:
         raise Unusable("it came from another model, which alone could use it")
     return content
@@ -98,8 +109,8 @@ def is_capsule(value: Any) -> bool:
     return isinstance(value, str) and value.startswith(PREFIX)
 
 
-def _signature(seals: Seals, head: str) -> bytes:
-    return hmac.digest(seals.key(), head.encode("utf-8", "surrogatepass"), "sha256")
+def _signature(key: Callable[[], bytes], head: str) -> bytes:
+    return hmac.digest(key(), head.encode("utf-8", "surrogatepass"), "sha256")
 
 
 def _encode(data: bytes) -> str:

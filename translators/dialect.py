@@ -99,6 +99,25 @@ class ReplyContext:
     """Clock for `completed_at`; None: `created` is used."""
     seals: Seals | None = None
     """What capsules are sealed with; None: what a shape cannot hold is not carried."""
+    stored: bool = False
+    """Whether a Responses reply can be had again later."""
+    previous: str | None = None
+    """The response that a Responses request continues; what it held is in the request by now."""
+    conversation: str | None = None
+    """The conversation that it is a turn of, likewise."""
+
+
+class End(NamedTuple):
+    """How a Responses stream ended, so that it can be kept before its client is told."""
+
+    response: Json
+    """The final snapshot."""
+    sequence: int
+    """The last event's number."""
+    frame: bytes
+    """The last event's bytes, and `[DONE]` where it was written with them."""
+    upstream: str = ""
+    """The backend's id of the response, empty where it told none."""
 
 
 OTHER_ARGUMENTS = "The backend's last word for a tool call's arguments is not what it streamed of them."
@@ -135,6 +154,11 @@ class StreamEncoder(Protocol):
 
         Raises the `ProxyError` of a `Failed` event, so that a failure is never a success.
         """
+        ...
+
+    @property
+    def end(self) -> End | None:
+        """The last event once a stream has it; None, too, where the shape has no such event."""
         ...
 
     @property
@@ -248,6 +272,8 @@ class ReplyStream(Protocol):
     def error(self) -> ProxyError | None: ...
     @property
     def usage(self) -> Usage | None: ...
+    @property
+    def end(self) -> End | None: ...
     def start(self) -> bytes: ...
     def keepalive(self) -> bytes: ...
     def feed(self, data: bytes, /) -> bytes: ...

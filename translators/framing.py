@@ -13,8 +13,18 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from .errors import ProxyError
+
 _BOM = b"\xef\xbb\xbf"
+MAX_EVENT_BYTES = 256 << 20
+"""Of one event: embeddings, pictures and sound stay far below; what is longer has no end."""
+
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+
+
+def too_long() -> ProxyError:
+    limit = f"{MAX_EVENT_BYTES >> 20} MiB"
+    return ProxyError("upstream", f"An event of the backend's stream is longer than {limit}.")
 
 
 class _Unended:
@@ -31,7 +41,7 @@ class _Unended:
         near = bytes(self._bytes[-3:]) + data
         if b"\n\n" in near or (b"\r" in near and _BLANK_LINE.search(near)):
             return self.take() + data
-        self._bytes += data
+        self.keep(data)
         return None
 
     def take(self) -> bytes:
@@ -40,7 +50,11 @@ class _Unended:
         return held
 
     def keep(self, data: bytes) -> None:
+        """Raises `ProxyError` when it gets longer than any event is."""
         self._bytes += data
+        if len(self._bytes) > MAX_EVENT_BYTES:
+            self._bytes.clear()
+            raise too_long()
 
 
 class SseFramer:
@@ -87,6 +101,9 @@ class NdjsonFramer:
     def feed(self, data: bytes) -> list[bytes]:
         if b"\n" not in data:
             self._rest += data
+            if len(self._rest) > MAX_EVENT_BYTES:
+                self._rest.clear()
+                raise too_long()
             return []
         *lines, rest = (bytes(self._rest) + data).split(b"\n")
         self._rest = bytearray(rest)

@@ -56,9 +56,16 @@ class Wire:
     ollama: str | None = None
     """Ollama's own chat, under the server's root."""
     embeddings: str | None = "/embeddings"
+    compact: str | None = None
+    """Compacts a conversation; Responses then knows `compaction_trigger` too. None: the gateway does it."""
+    input_tokens: str | None = None
+    """Counts the tokens of a Responses body; None: they are estimated."""
     models: ModelList = field(default_factory=ModelList)
+    chaining: Literal["auto", True, False] | None = None
+    """A stored conversation goes on from what the backend stored of it: it is sent what is new (true; `auto`:
+    of models that reason), or nothing is stored there (false). None: the whole conversation each time."""
     websocket: bool = False
-    """Whether the backend takes Responses over a WebSocket. The gateway does not: its 426 names who does."""
+    """Whether the backend takes Responses over a WebSocket; told where the gateway's own is turned off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +258,8 @@ class AnswerRules:
     usage: Literal["any", "final"] = "any"
     """Final: counts inside a choice (Moonshot's) are not read (Chat wire)."""
     reasoning_in_completion: bool = True
+    continuations: int = 0
+    """How often a text that the token limit cut off is asked to go on, 5 at most; it stays one answer."""
     tool_delta: ToolDelta = field(default_factory=ToolDelta)
     sse: SseRules = field(default_factory=SseRules)
 

@@ -51,6 +51,11 @@ _INNER_NAME = re.compile(
 _TRACEBACK = "Traceback (most recent call last):"
 
 
+def without_secrets(text: str) -> str:
+    """`text` as it is, but for what looks like a key."""
+    return _LABELLED.sub(rf"\1{_MASK}", _SECRETS.sub(_MASK, text))
+
+
 def redact(text: str, hide: Sequence[str] = ()) -> str:
     """`text` without secrets and inner addresses, at most `MAX_LENGTH` characters.
 
@@ -60,7 +65,7 @@ def redact(text: str, hide: Sequence[str] = ()) -> str:
     for private in hide:
         if private:
             text = text.replace(private, _MASK)
-    text = _LABELLED.sub(rf"\1{_MASK}", _SECRETS.sub(_MASK, text))
+    text = without_secrets(text)
     text = _URL.sub(_public_url, text)
     text = _ADDRESS.sub(_MASK, _INNER_NAME.sub(_MASK, text)).strip()
     return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from .dialect import Framer, StreamDecoder, StreamEncoder
+from .dialect import End, Framer, StreamDecoder, StreamEncoder
 from .errors import ProxyError, conceal
 from .framing import SseFramer
 from .guard import Guard, Violations
@@ -66,6 +66,10 @@ class StreamTranslator:
     def usage(self) -> Usage | None:
         return self._encoder.usage
 
+    @property
+    def end(self) -> End | None:
+        return self._encoder.end
+
     def start(self) -> bytes:
         """Opening frames before the backend has said anything (long silences)."""
         return b"" if self.ended else self._encoder.start()
@@ -78,6 +82,8 @@ class StreamTranslator:
         try:
             for payload in self._framer.feed(data):
                 self._take(payload, out)
+        except ProxyError as error:  # an event without an end
+            out.append(self.fail(error))
         except Exception as error:
             self._break(error, out)
         return b"".join(out)

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .capsule import Seals, open_capsules
-from .dialect import BackendDialect, ClientDialect, Encoded, ReplyContext
+from .continuation import ContinuedTranslator
+from .dialect import BackendDialect, ClientDialect, Encoded, Framer, ReplyContext, StreamDecoder
 from .errors import bad_request, param_at
 from .first_call import FirstCall
 from .ir import Call, Failed, Json, Usage
@@ -37,6 +38,14 @@ class Translation:
         encoder = self.client.encoder(self.call, context)
         framer = self.backend.framer()
         return StreamTranslator(decoder, encoder, self._restorer(), context.private, framer)
+
+    def continued(self, context: ReplyContext, most: int) -> ContinuedTranslator:
+        """The same for a reply that may go on `most` times where the token limit cuts it off."""
+
+        def make() -> tuple[StreamDecoder, Restorer | None, Framer]:
+            return self.backend.decoder(self.profile), self._restorer(), self.backend.framer()
+
+        return ContinuedTranslator(make, self.client.encoder(self.call, context), context.private, most)
 
     def reply(self, body: Json, context: ReplyContext) -> tuple[Json, Usage | None]:
         """The client's body for a non-streamed reply: the fold of the events of its stream.

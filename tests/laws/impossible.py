@@ -296,6 +296,7 @@ _RESPONSES: list[tuple[str, Json, str]] = [
     ("store as text", {"store": "yes"}, "store"),
     ("too many logprobs", {"top_logprobs": 100}, "top_logprobs"),
     ("truncation as number", {"truncation": 5}, "truncation"),
+    ("truncation of another kind", {"truncation": "oldest"}, "truncation"),
     ("stream options as list", {"stream_options": []}, "stream_options"),
     ("format without type", {"text": {"format": {}}}, "text.format.type"),
     ("schema without name", {"text": {"format": {"type": "json_schema", "schema": {}}}}, "text.format.name"),

@@ -18,8 +18,8 @@ def chat(*contents: Any, **more: Any) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": each} for each in contents], **more}
 
 
-def check(body: dict[str, Any], **rules: Any) -> None:
-    check_context(orjson.dumps(body), RequestRules(**rules))
+def check(body: dict[str, Any], param: str = "input", **rules: Any) -> None:
+    check_context(orjson.dumps(body), RequestRules(**rules), param=param)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_may_fit_is_let_through(body: dict[str, Any], rules: dict[str, Any]
 )
 def test_what_cannot_fit_is_refused_with_its_numbers(body: dict[str, Any], param: str, held: str) -> None:
     with pytest.raises(ProxyError) as told:
-        check(body, context_window=1000)
+        check(body, param, context_window=1000)
     assert (told.value.param, told.value.kind) == (param, "context_length")
     assert (told.value.http_status, told.value.body()["code"]) == (400, "context_length_exceeded")
     assert held in str(told.value)

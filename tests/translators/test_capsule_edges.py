@@ -25,7 +25,7 @@ SEALS = Seals(lambda: b"k" * 32, "p/m")
 def test_a_signed_one_that_is_no_base64() -> None:
     head = "dgm1.A"
     with pytest.raises(Unusable, match="cannot be read"):
-        unseal(SEALS, f"{head}.{_encode(_signature(SEALS, head))}")
+        unseal(SEALS, f"{head}.{_encode(_signature(SEALS.key, head))}")
 
 
 def test_one_of_a_version_to_come() -> None:

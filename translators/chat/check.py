@@ -41,7 +41,7 @@ RULES: Mapping[str, Rule] = {
 """Neutral parameter -> what it may be."""
 
 _CHOICE = Rule(frozenset({str, dict}), "none, auto, required, or an object naming a tool")
-_KEYS: Mapping[str, Rule] = {
+KEYS: Mapping[str, Rule] = {
     **{str(BY_NAME[name].chat): rule for name, rule in RULES.items()},
     **dict.fromkeys(("max_tokens", "max_output_tokens"), RULES["max_tokens"]),
     # Together and Fireworks: a number of alternatives, as for `top_logprobs`.
@@ -53,7 +53,7 @@ _KEYS: Mapping[str, Rule] = {
     "stream": FLAG,
     "stream_options": OBJECT,
 }
-_UNSET = frozenset({*(BY_NAME[name].chat for name in RULES), "response_format"})
+UNSET = frozenset({*(BY_NAME[name].chat for name in RULES), "response_format"})
 """Keys that are as good as absent when they are an empty string."""
 
 
@@ -75,8 +75,8 @@ def check_request(body: Json) -> None:
 
 
 def _check_value(key: str, value: Any) -> None:
-    rule = _KEYS[key]
-    if not rule.is_typed(value) and not (value == "" and key in _UNSET):
+    rule = KEYS[key]
+    if not rule.is_typed(value) and not (value == "" and key in UNSET):
         raise _wrong(key, rule.words)
 
 
@@ -243,4 +243,4 @@ _INSIDE: Mapping[str, Callable[[Any], None]] = {
     "prompt_cache_options": check_cache_options,
 }
 """Keys of whose value more is asked than its type."""
-_KNOWN = {key: (rule.types | {NULL}, _INSIDE.get(key)) for key, rule in _KEYS.items()}
+_KNOWN = {key: (rule.types | {NULL}, _INSIDE.get(key)) for key, rule in KEYS.items()}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from ..compaction import COMPACTIONS
 from ..dialect import Loss, LossKind
 from ..ir import AdditionalTools, Call, Item, Json, Message, Opaque, Reasoning, ToolCall, ToolResult
 from ..media import MediaPolicy
@@ -222,7 +223,7 @@ class Conversation:
             self._put(item.raw, item.at)
         else:
             # What stands for an earlier conversation is lost with it: only its maker can read it.
-            kind: LossKind = "content" if item.type == "compaction" else "bookkeeping"
+            kind: LossKind = "content" if item.type in COMPACTIONS else "bookkeeping"
             reason = f"an item of type {item.type[:MAX_QUOTE]} means nothing to this backend"
             self.losses.append(Loss(item.at, reason, kind))
 

@@ -66,6 +66,8 @@ _THOUGHTS: tuple[Place, ...] = ("reasoning_content", "reasoning")
 class ChatEncoder:
     """One Chat reply; see the module's words. For a plain reply every frame is b""."""
 
+    end = None
+
     def __init__(self, call: Call, context: ReplyContext) -> None:
         self._context = context
         self._old_style = bool(call.tools) and all(_is_old_function(tool) for tool in call.tools)

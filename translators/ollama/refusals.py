@@ -29,5 +29,7 @@ def refused(body: Json, message: str) -> Iterator[Rejection]:
     if "think" in body and _THINKING.search(message):
         yield Rejection(("think",))
     elif body.get("think") in _LEVELS and _LEVEL.search(message):
-        # Without the key a model that can think does: what it cannot be told is how much.
-        yield from (Rejection(("think",), value=level) for level in _LEVELS)
+        # Without the key a model that can think does: what it cannot be told is how much. `max` is newer than
+        # the others, which an old server may take.
+        refused = ("max",) if body["think"] == "max" else _LEVELS
+        yield from (Rejection(("think",), value=level) for level in refused)

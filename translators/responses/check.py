@@ -42,9 +42,9 @@ RULES: Mapping[str, Rule] = {
 }
 """Neutral parameter -> what it may be. Ranges are those outside of which no backend answers."""
 
-_PATHS = {BY_NAME[name].pointer("responses")[1:]: rule for name, rule in RULES.items()}
-_KEYS: Mapping[str, Rule] = {
-    **{path: rule for path, rule in _PATHS.items() if "/" not in path},
+PATHS = {BY_NAME[name].pointer("responses")[1:]: rule for name, rule in RULES.items()}
+KEYS: Mapping[str, Rule] = {
+    **{path: rule for path, rule in PATHS.items() if "/" not in path},
     "input": Rule(frozenset({str, list}), "a string or a list of items"),
     "instructions": STRING,
     "reasoning_effort": STRING,
@@ -53,6 +53,7 @@ _KEYS: Mapping[str, Rule] = {
     "tool_choice": Rule(frozenset({str, dict}), "a string or an object"),
     "stream": FLAG,
 }
+_TRUNCATIONS = ("auto", "disabled")
 _MODES = (None, "standard", "pro")
 """Of `reasoning.mode` (openai 3.57.0): how the effort is spent; no backend takes another word."""
 
@@ -65,7 +66,7 @@ def check_request(body: Json) -> None:
         if known is not None:
             types, check = known
             if type(value) not in types:
-                _check_value(key, _KEYS[key], value)
+                _check_value(key, KEYS[key], value)
             elif check is not None and value is not None:
                 check(value)
     if not body.get("input") and body.get("prompt") is None:
@@ -92,9 +93,12 @@ def _refuse_state(body: Json) -> None:
     if not isinstance(background, bool | None):
         raise wrong("/background", FLAG.words)
     if background:
-        raise bad_request(
-            "`background` is not supported: leave it out and stream the response instead.", "background"
+        why = (
+            "needs `store`"
+            if body.get("store") is False
+            else "needs stored responses, and there are none here"
         )
+        raise bad_request(f"`background` {why}: leave it out and stream the response instead.", "background")
 
 
 def _check_asks(body: Json) -> None:
@@ -106,7 +110,7 @@ def _check_asks(body: Json) -> None:
 
 def _check_value(path: str, rule: Rule, value: Any) -> None:
     """An empty string is as good as nothing where a parameter of the table is meant."""
-    if value is not None and not rule.is_typed(value) and not (value == "" and path in _PATHS):
+    if value is not None and not rule.is_typed(value) and not (value == "" and path in PATHS):
         raise wrong(f"/{path}", rule.words)
 
 
@@ -285,6 +289,12 @@ def _check_reasoning(asked: Json) -> None:
         raise wrong("/reasoning/mode", "'standard' or 'pro'")
 
 
+def _check_truncation(asked: str) -> None:
+    """What is done here about it has to be known: a word that means neither would be taken for `disabled`."""
+    if asked not in _TRUNCATIONS:
+        raise wrong("/truncation", "'auto' or 'disabled'")
+
+
 def _check_text(text: Json) -> None:
     _check_inner("text", text)
     form = text.get("format")
@@ -294,7 +304,7 @@ def _check_text(text: Json) -> None:
 
 def _check_inner(holder: str, value: Json) -> None:
     for key, inner in value.items():
-        rule = _PATHS.get(f"{holder}/{key}")
+        rule = PATHS.get(f"{holder}/{key}")
         if rule is not None:
             _check_value(f"{holder}/{key}", rule, inner)
 
@@ -315,10 +325,11 @@ _INSIDE: Mapping[str, Callable[[Any], None]] = {
     "tools": _check_tools,
     "reasoning": _check_reasoning,
     "text": _check_text,
+    "truncation": _check_truncation,
     "max_output_tokens": _check_limit,
     "include": _check_include,
     "prompt_cache_options": check_cache_options,
     "stop": _check_stop,
 }
 """Keys of whose value more is asked than its type."""
-_KNOWN = {key: (rule.types | {NULL}, _INSIDE.get(key)) for key, rule in _KEYS.items()}
+_KNOWN = {key: (rule.types | {NULL}, _INSIDE.get(key)) for key, rule in KEYS.items()}

@@ -215,18 +215,16 @@ def _additional_tools(raw: Json, at: str) -> AdditionalTools:
 
 def _reference(raw: Json, at: str) -> Item:
     raise bad_request(
-        f"`{param_at(at)}` refers to item {str(raw.get('id'))[:80]!r}, but items are not stored here: "
+        f"`{param_at(at)}` refers to item {str(raw.get('id'))[:80]!r}, which is not stored here: "
         "send the item itself.",
         param_at(at),
     )
 
 
 def _trigger(raw: Json, at: str) -> Item:
-    """An ordinary answer in its place is no compaction: Codex would wait for the item in vain."""
+    """Where it may stand it has been answered by now, and an ordinary answer is none to it."""
     raise bad_request(
-        f"`{param_at(at)}` asks for OpenAI's own compaction, which this model's backend does not have: ask "
-        'for a summary in words instead, as Codex does for a provider that is not named "OpenAI".',
-        param_at(at),
+        f"`{param_at(at)}`: a compaction_trigger must be the last item of `input`.", param_at(at)
     )
 
 

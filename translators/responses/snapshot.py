@@ -43,6 +43,8 @@ def snapshot(context: ReplyContext, response_id: str) -> Json:
     """The response in progress, with nothing in it yet."""
     echo = context.echo
     sent = {key: echo[key] for key in _ONLY_WHEN_SENT if echo.get(key) is not None}
+    if context.conversation is not None:
+        sent["conversation"] = {"id": context.conversation}
     return {
         "id": response_id,
         "object": "response",
@@ -54,14 +56,13 @@ def snapshot(context: ReplyContext, response_id: str) -> Json:
         "incomplete_details": None,
         "model": context.model,
         "output": [],
-        "previous_response_id": None,
+        "previous_response_id": context.previous,
         **{key: _or(echo.get(key), default) for key, default in _DEFAULTS.items()},
         **sent,
         "metadata": _or(echo.get("metadata"), {}),
         "reasoning": _reasoning(echo.get("reasoning")),
         "service_tier": "default",
-        # Whether this response can be had again later: nothing is stored.
-        "store": False,
+        "store": context.stored,
         "text": _text(echo.get("text")),
         "tool_choice": _choice(echo.get("tool_choice")),
         "tools": _tools(echo.get("tools")),

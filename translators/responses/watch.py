@@ -4,20 +4,19 @@ What is forwarded is whole frames, so that what has to be added (a keep-alive, a
 stands inside one. A delta is told by its first bytes and costs a few byte searches; all other
 frames, a handful for each item, are parsed.
 
-Some things are not passed. A stream that does not begin with a numbered `response.created` and
-a whole snapshot is not what clients can read: it is translated from its first byte. The last
-event of a good reply is made whole (the items that were done, usage, the keys that typed clients
-require), and items that only it tells get their events before it. An `error` event in
-the stream becomes `response.failed`, because Codex ignores the former and the SDK's
-accumulator needs the latter, and so does an error object of any other shape. Frames that no
-client could parse are left out, and so is what comes after the last event, `[DONE]` excepted. A
-stream that stops early gets a `response.failed`, never silence. Backends marked exact keep
-their own beginning, their own last event and their own error events.
+Some things are not passed. A stream that does not begin with a numbered `response.created` and a whole
+snapshot is not what clients can read: it is translated from its first byte. The last event of a good reply is
+made whole (the items that were done, usage, the keys that typed clients require), and items that only it
+tells get their events before it. An `error` event in the stream becomes `response.failed`, because Codex
+ignores the former and the SDK's accumulator needs the latter, and so does an error object of any other shape.
+Frames that no client could parse are left out, and so is what comes after the last event, `[DONE]` excepted.
+A stream that stops early gets a `response.failed`, never silence. Backends marked exact keep their own
+beginning, their own last event and their own error events.
 
-What else is wrong in a stream that passes is counted. Items that clients cannot read, a delta that is
-no text and numbers that are no JSON are written anew, and so are refusals for Codex. Gaps in the
-numbering and events of items that were never added are left: to mend them every later frame would
-have to be renumbered, which is what translating is for.
+What else is wrong in a stream that passes is counted. Items that clients cannot read, a delta that is no text
+and numbers that are no JSON are written anew, and so are refusals for Codex. Gaps in the numbering and events
+of items that were never added are left: to mend them every later frame would have to be renumbered, which is
+what translating is for.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
-from ..dialect import ReplyContext
+from ..dialect import End, ReplyContext
 from ..errors import ProxyError, conceal, responses_error
 from ..framing import FrameCutter, payload_of, sse
 from ..guard import Violations
@@ -38,7 +37,7 @@ from ..usage import read_responses_usage
 from .decoder import ResponsesDecoder, reply_error
 from .encoder import ResponsesEncoder
 from .flat import text_of
-from .frames import END, frame
+from .frames import DELTA_HEADS, END, frame
 from .mend import ADDED, DONE, MENDED, ItemMender, error_of, say_refusals, told_end
 from .reply import decode_reply
 from .tidy import is_whole, tidy_reply, tidy_response, untold
@@ -47,18 +46,6 @@ __all__ = ["ResponsesWatcher", "tidy_reply"]
 
 _END_TYPES = frozenset(f"response.{status}" for status in ("completed", "incomplete", "failed", "cancelled"))
 _GOOD_ENDS = frozenset({"response.completed", "response.incomplete"})
-_DELTAS = tuple(
-    head
-    for kind in (
-        b"output_text",
-        b"function_call_arguments",
-        b"reasoning_text",
-        b"reasoning_summary_text",
-        b"custom_tool_call_input",
-    )
-    for head in (b"event: response.%b.delta\n" % kind, b'data: {"type":"response.%b.delta"' % kind)
-)
-"""How a frame begins that cannot matter: nearly all of them, so they are told by this alone."""
 _KEEP_ALIVE = b": keep-alive\n\n"
 
 
@@ -86,6 +73,7 @@ class ResponsesWatcher:
         self._items = ItemMender()
         self._added: set[int] = set()
         """Indices of the items under way; deltas pass unseen only while there are any."""
+        self._closing: End | None = None
         self._number = -1
         """The number of the last event, deltas counted."""
 
@@ -118,6 +106,10 @@ class ResponsesWatcher:
     def usage(self) -> Usage | None:
         return self._usage if self._translator is None else self._translator.usage
 
+    @property
+    def end(self) -> End | None:
+        return self._closing if self._translator is None else self._translator.end
+
     def start(self) -> bytes:
         """A comment: the stream's own `created` is still to come."""
         return self.keepalive()
@@ -140,7 +132,10 @@ class ResponsesWatcher:
             return data
         if self._translator is not None:
             return self._translator.feed(data)
-        return self._take(self._cutter.feed(data))
+        try:
+            return self._take(self._cutter.feed(data))
+        except ProxyError as error:  # an event without an end
+            return self.fail(error)
 
     def close(self) -> bytes:
         """The end of the bytes. A last frame without its blank line gets it (SDKs drop it otherwise)."""
@@ -241,7 +236,7 @@ class ResponsesWatcher:
             if error is not None:
                 self._told, self._ended, self._error = True, True, error
             elif kind in _END_TYPES:
-                self._end(event)
+                self._end(event, out[-1])
 
     def _judge(self, event: Json) -> bool:
         """Count what is wrong with an event; whether it was mended."""
@@ -304,7 +299,8 @@ class ResponsesWatcher:
             own = None if told_late else event.get("sequence_number")
             number = own if isinstance(own, int) else self._next_number()
             raw = frame(str(event["type"]), number, {"response": whole})
-        self._end({**event, "response": whole})
+            event = {**event, "sequence_number": number}
+        self._end({**event, "response": whole}, raw)
         yield raw
 
     def _late(self, items: list[Json], status: str) -> Iterator[Json]:
@@ -323,11 +319,13 @@ class ResponsesWatcher:
             yield event
             number += 1
 
-    def _end(self, event: Json) -> None:
-        response = event.get("response")
-        told: Json = response if isinstance(response, dict) else {}
-        self._told, self._ended = True, self._exact
-        self._usage = read_responses_usage(told.get("usage"))
+    def _end(self, event: Json, raw: bytes) -> None:
+        told: Json = response if isinstance(response := event.get("response"), dict) else {}
+        number = event.get("sequence_number")
+        id = told.get("id")
+        number = number if isinstance(number, int) else self._number
+        self._closing = End(told, number, raw, id if isinstance(id, str) else "")
+        self._told, self._ended, self._usage = True, self._exact, read_responses_usage(told.get("usage"))
         status = str(event["type"]).removeprefix("response.")
         if status in ("failed", "cancelled"):
             self._error = reply_error(told, status)
@@ -340,7 +338,8 @@ class ResponsesWatcher:
         self._passing = False
         self._error = conceal(error, self._context.private)
         failed = {**(self._first or {}), "status": "failed", "error": responses_error(error)}
-        last = frame("response.failed", self._next_number(), {"response": failed})
+        last = frame("response.failed", number := self._next_number(), {"response": failed})
+        self._closing = End(failed, number, last)
         return last if self._exact else last + END
 
     def _next_number(self) -> int:
@@ -363,7 +362,7 @@ def _read(raw: bytes) -> tuple[list[Json], bool]:
 def _is_delta(raw: bytes) -> bool:
     """Whether a frame is a delta of text that every client can read."""
     return (
-        raw.startswith(_DELTAS)
+        raw.startswith(DELTA_HEADS)
         and (b'"delta":"' in raw or b'"delta": "' in raw)
         and b"NaN" not in raw
         and has_whole_characters(raw)
