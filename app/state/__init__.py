@@ -1,0 +1,1 @@
+"""What is kept of answers: stored responses, conversations, background runs."""
