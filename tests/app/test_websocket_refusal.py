@@ -1,4 +1,4 @@
-"""The 426 for a WebSocket names the providers whose backend takes one itself (`wire.websocket`)."""
+"""Where `server.websocket` is off, the 426 names the providers whose backend takes a WebSocket itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_it_says_who_takes_one(
     serve: Serve, scripted: ScriptedBackend, providers: list[dict[str, Any]], told: str
 ) -> None:
     configured = [provider(scripted, name=f"p{at}", **more) for at, more in enumerate(providers)]
-    with serve(providers=configured).client() as client:
+    with serve(providers=configured, server={"websocket": False}).client() as client:
         reply = client.get("/v1/responses", headers={"connection": "upgrade", "upgrade": "websocket"})
     error = reply.json()["error"]
     assert (reply.status_code, error["code"], error["message"]) == (426, "websocket_not_supported", told)
