@@ -1,0 +1,1 @@
+"""What fits into a model: truncation, compaction, counting, answers that were cut off."""
