@@ -55,6 +55,8 @@ class Case:
     provider: Json = field(default_factory=dict)
     plays: tuple[Reply, ...] = ()
     headers: dict[str, str] = field(default_factory=dict)
+    route: str = ""
+    """Absent: where a body like that is answered."""
 
 
 def path(seen: Seen) -> str | None:
@@ -82,6 +84,10 @@ BUSY = json_reply({"error": {"message": "busy"}}, 418, {"retry-after": "0"})
 REFUSED = json_reply({"error": {"message": "Unknown parameter: 'seed'", "param": "seed"}}, 400)
 DONE = json_reply({"id": "c", "object": "chat.completion", "choices": [{"message": {"content": "a"}}]})
 COMMENTED = sse_reply([chat_chunk({"content": "a"}), ": a comment", chat_chunk({}, "stop"), "[DONE]"])
+CUT = json_reply(
+    {"object": "chat.completion", "choices": [{"message": {"content": "a"}, "finish_reason": "length"}]}
+)
+TRIGGER: Json = {**RESPONSES, "input": [{"role": "user", "content": "hi"}, {"type": "compaction_trigger"}]}
 LONG_CHAT = {**CHAT, "messages": [{"role": "user", "content": LONG}]}
 EMBED: Json = {"model": "p/m", "input": ["hi"], "encoding_format": "float"}
 UPGRADE = {"connection": "upgrade", "upgrade": "websocket"}
@@ -114,7 +120,32 @@ SERVED: dict[str, Case] = {
     ),
     "wire.responses_only": Case(["m*"], path, "/chat/completions", "/responses", beside=RESPONSES_TOO),
     "wire.embeddings": Case("/embed/embeddings", path, "/embeddings", "/embed/embeddings", body=EMBED),
+    "wire.chaining": Case(
+        False,
+        lambda seen: seen.bodies[-1].get("store"),
+        None,
+        False,
+        body=RESPONSES,
+        provider={"wire": "responses"},
+    ),
     "wire.websocket": Case(True, said("takes one at its own address"), False, True, headers=UPGRADE),
+    "wire.compact": Case(
+        "/responses/compact",
+        lambda seen: "instructions" in seen.bodies[-1],  # those for a summary
+        True,
+        False,
+        body=TRIGGER,
+        provider={"wire": "responses"},
+    ),
+    "wire.input_tokens": Case(
+        "/count",
+        path,
+        None,
+        "/count",
+        body=RESPONSES,
+        provider={"wire": "responses"},
+        route="/v1/responses/input_tokens",
+    ),
     "request.max_body_bytes": Case(50, asked, (200, 1), (413, 0)),
     "request.learn_rejections": Case(
         False, asked, (200, 2), (400, 1), {**CHAT, "seed": 1}, plays=(REFUSED, DONE)
@@ -130,6 +161,7 @@ SERVED: dict[str, Case] = {
     ),
     "tools.supported": Case(False, asked, (200, 1), (400, 0), {**CHAT, "tools": TOOLS}),
     "errors.retry.statuses": Case([418], asked, (418, 1), (200, 2), plays=(BUSY, DONE)),
+    "answer.continuations": Case(1, asked, (200, 1), (200, 2), plays=(CUT,)),
     "answer.sse.comments": Case(
         False, said(": a comment"), True, False, {**CHAT, "stream": True}, plays=(COMMENTED,)
     ),
@@ -171,7 +203,7 @@ def seen(served: Served, backend: ScriptedBackend, case: Case) -> Seen:
         with served.client() as client:
             reply = client.get("/v1/responses", headers=case.headers)
     else:
-        reply = post(served, case.body, route(case.body))
+        reply = post(served, case.body, case.route or route(case.body))
     sent = backend.requests
     return Seen(
         reply.status_code,
@@ -192,7 +224,8 @@ def test_a_key_changes_what_is_served(serve: Serve, scripted: ScriptedBackend, k
     found = []
     for more in ({}, layer(key, case.value)):
         overrides = merge(case.beside, more)
-        served = serve(fresh=True, providers=[account(scripted, overrides, **case.provider)])
+        server = {"websocket": False}  # what a backend takes itself is told there alone
+        served = serve(fresh=True, providers=[account(scripted, overrides, **case.provider)], server=server)
         found.append(case.look(seen(served, scripted, case)))
     assert found == [case.without, case.with_it]
 

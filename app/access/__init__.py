@@ -1,0 +1,1 @@
+"""Who may ask what, and how much of it: keys, scopes, limits, web pages."""
