@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,20 +13,6 @@ from tests.backends.replies import json_reply
 
 DOWN = json_reply({"error": {"message": "down"}}, 500)
 HANGING = Reply(200, {"content-type": "application/json"}, [], "hang")
-
-
-@pytest.fixture(scope="module")
-def _listed() -> Iterator[ListedBackend]:
-    with ListedBackend() as backend:
-        yield backend
-
-
-@pytest.fixture
-def backend(_listed: ListedBackend) -> ListedBackend:
-    _listed.clear()
-    _listed.lists.clear()
-    _listed.listed.clear()
-    return _listed
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/embeddings"])

@@ -10,9 +10,9 @@ import orjson
 import pytest
 import structlog
 
-from app import log
-from app.log import Log
-from app.trace import Trace
+from app.telemetry import log
+from app.telemetry.log import Log
+from app.telemetry.trace import Trace
 from translators.errors import ProxyError
 
 pytestmark = pytest.mark.usefixtures("log_as_before")

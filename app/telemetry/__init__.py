@@ -1,0 +1,1 @@
+"""What is told of exchanges: log, metrics, traces, prices."""
