@@ -58,7 +58,10 @@ class Gateway:
         *,
         env: Mapping[str, str] | None = None,
         arguments: Sequence[str] = (),
+        files: int | None = None,
     ) -> None:
+        """`files`: how many descriptors it may have."""
+        self._files = files
         self._folder = folder
         self._log = folder / "gateway.log"
         bare = {"PATH": os.environ["PATH"], "HOME": str(folder), "DRAGOMAN_LOG_LEVEL": "debug"}
@@ -73,6 +76,8 @@ class Gateway:
 
     def __enter__(self) -> Self:
         argv = [str(COMMAND), "serve", *self._arguments, "--host", "127.0.0.1", "--port", "0"]
+        if self._files is not None:
+            argv = ["sh", "-c", f'ulimit -n {self._files} && exec "$0" "$@"', *argv]
         began = time.monotonic()
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(

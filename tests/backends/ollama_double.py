@@ -37,6 +37,8 @@ class Model:
     loaded: bool = False
     entry: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of its entry in the list."""
+    embedding: int = 0
+    """What `/api/show` tells of the width of its vectors; 0: nothing."""
 
 
 @dataclass(slots=True)
@@ -204,4 +206,6 @@ def _shown(model: Model) -> Json:
         f"{model.family}.context_length": model.context,
         "tokenizer.ggml.tokens": ["a"] * 100,
     }
+    if model.embedding:
+        info[f"{model.family}.embedding_length"] = model.embedding
     return {"capabilities": list(model.capabilities), "model_info": info, "details": {"family": model.family}}

@@ -43,7 +43,7 @@ _OPTIONS: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("presence_penalty", "frequency_penalty"), _NUMBER),
     "stop": (list,),
 }
-_LEVELS = ("low", "medium", "high")
+_LEVELS = ("low", "medium", "high", "max")
 
 
 def chat_fault(body: Any, model: str, capabilities: Collection[str], family: str) -> str | None:
@@ -72,7 +72,7 @@ def _chat_faults(body: Any, model: str, capabilities: Collection[str], family: s
     yield from _format(body.get("format"))
     think = body.get("think")
     if isinstance(think, str) and think not in _LEVELS:
-        yield f'invalid think value: "{think}" (must be "high", "medium", "low", true, or false)'
+        yield f'invalid think value: "{think}" (must be "max", "high", "medium", "low", true, or false)'
     if think and "thinking" not in capabilities:
         yield f'"{model}" does not support thinking'
     if isinstance(think, str) and family not in ("gptoss", "qwen3"):

@@ -1,0 +1,1 @@
+"""Many exchanges, good and broken ones, and what they leave behind."""
