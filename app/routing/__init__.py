@@ -1,0 +1,1 @@
+"""Which endpoint a name means, and which of several is asked first."""
