@@ -10,19 +10,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass
+from typing import Any
+
+import structlog
 
 from providers.base import Upstream
 from providers.gate import Gate
+from providers.passthrough import PassthroughProvider
 from translators.dialect import ReplyStream
 from translators.errors import Kind, ProxyError, conceal, decode_error
 
 from .answer import Settled, note_guard, reply_stream, stream_answer, whole_answer
-from .candidates import PASSING
 from .errors import relayed
 from .plan import Plan
 from .recovery import ask_for_less, blames_extra_body, remember
+from .routing.candidates import PASSING
+from .state.links import breaks
 from .stream import Client
 
 MAX_ERROR_BYTES = 1 << 20
@@ -32,8 +37,19 @@ REPEATABLE: frozenset[Kind] = PASSING | {"bad_request"}
 """Kinds that a listed status is believed for; `bad_request` is what a 409 is called."""
 
 
+_log = structlog.get_logger("dragoman")
+
+
 class NotHere(Exception):
     """The backend does not have this model on this surface; `error` is what it said."""
+
+    def __init__(self, error: ProxyError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class LinkBroken(Exception):
+    """The backend cannot go on from the response that it was asked to; `error` is what it said."""
 
     def __init__(self, error: ProxyError) -> None:
         super().__init__(str(error))
@@ -65,28 +81,46 @@ class Limits:
     """Longest wait for the first of a stream, in seconds."""
 
 
-async def exchange(plan: Plan, client: Client, limits: Limits | None) -> None:
+def exchange(plan: Plan, client: Client, limits: Limits | None) -> Coroutine[Any, Any, None]:
     """Ask as `plan` says and answer the client; None: nothing is limited.
 
-    Raises `NotHere` when another surface should be tried, `Again` when it may be asked again, else
-    `ProxyError`.
+    Raises `NotHere` when another surface should be tried, `LinkBroken` when the whole conversation should be
+    sent, `Again` when it may be asked again, else `ProxyError`.
     """
-    if limits is None:
-        await _ask(plan, client)
-        return
+    return _ask(plan, client) if limits is None else _within(limits, plan, client)
+
+
+async def _within(limits: Limits, plan: Plan, client: Client) -> None:
+    if limits.gate is not None and limits.gate.full:
+        _say_waiting(plan, limits.gate)
     async with limits.gate or contextlib.nullcontext(), _first_token(plan, client, limits.first_token_s):
         await _ask(plan, client)
 
 
+def _say_waiting(plan: Plan, gate: Gate) -> None:
+    """Its provider has as many requests as it takes: this one waits, or is refused at once."""
+    trace, provider = plan.request.trace, plan.target.provider.name
+    trace.waits += 1
+    about = {"request_id": trace.id.decode(), "target": plan.target.id, "provider": provider}
+    _log.info("provider:concurrency", **about, limit=gate.limit, waiting=gate.waiting)
+
+
 async def _ask(plan: Plan, client: Client) -> None:
+    watched = plan.request.trace.watched
     while True:
         try:
-            await _once(plan, client)
+            if watched is None:
+                await _once(plan, client)
+            else:
+                with watched.attempt(plan, client):
+                    await _once(plan, client)
             return
         except _AskForLess as refused:
             if await client.hold():
                 raise refused.error from None
         except Settled as settled:
+            if plan.link is not None and not client.committed and breaks(0, settled.error):
+                raise LinkBroken(settled.error) from None
             raise conceal(settled.error, plan.target.provider.private) from None
 
 
@@ -132,7 +166,10 @@ async def _open(plan: Plan) -> Upstream:
     trace, target = plan.request.trace, plan.target
     trace.attempts += 1
     upstream = await target.provider.open(plan.surface, target.model, plan.payload, plan.stream)
+    trace.upstream, trace.upstream_headers = target.provider.origin, upstream.headers
     trace.upstream_id = upstream.headers.get("x-request-id", "")
+    if trace.watched is not None:
+        trace.watched.answered(upstream)
     return upstream
 
 
@@ -152,11 +189,17 @@ async def _answer(plan: Plan, upstream: Upstream, reply: ReplyStream | None, cli
         raise reply.fault  # the client has been told; the log gets the stack
 
 
-async def _refusal(plan: Plan, upstream: Upstream, client: Client) -> NotHere | Again | Settled | _AskForLess:
+async def _refusal(
+    plan: Plan, upstream: Upstream, client: Client
+) -> NotHere | LinkBroken | Again | Settled | _AskForLess:
     """The backend's error, as the exception that says what to do next."""
-    body = await _read_error(upstream)
+    body = await read_error(upstream)
     target, status = plan.target, upstream.status
     error = decode_error(status, body, upstream.headers, plan.profile, time.time(), target.provider.private)
+    if isinstance(target.provider, PassthroughProvider):
+        error = target.provider.blame(error)
+    if plan.link is not None and not client.committed and breaks(status, error):
+        return LinkBroken(error)
     if blames_extra_body(plan, status, error):
         return Settled(error)
     if not client.committed and ask_for_less(plan, status, error):
@@ -169,7 +212,7 @@ async def _refusal(plan: Plan, upstream: Upstream, client: Client) -> NotHere | 
     return Settled(error)
 
 
-async def _read_error(upstream: Upstream) -> bytes:
+async def read_error(upstream: Upstream) -> bytes:
     """The error's body as far as it comes: of a broken one the status says enough."""
     body = b""
     with contextlib.suppress(ProxyError):

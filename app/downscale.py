@@ -16,6 +16,7 @@ import io
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import orjson
@@ -27,16 +28,11 @@ from translators.ir import Json
 from .payload import write_body
 from .plan import Plan, too_large
 
-try:
-    from PIL import Image, ImageOps
-except ImportError:  # an extra: most gateways never meet such a request
-    AVAILABLE = False
-else:
-    AVAILABLE = True
-
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
+AVAILABLE = find_spec("PIL") is not None
+"""It is an extra, and imported when it is needed: most gateways never meet such a request."""
 STEPS = ((2048, 80), (1536, 75), (1024, 70), (768, 65))
 """Longest edge in pixels and JPEG quality."""
 MAX_PIXELS = 500_000_000
@@ -140,6 +136,8 @@ class Shrinking:
 
     def _written(self, source: str, edge: int, quality: int) -> Smaller | None:
         """Always made of the client's own picture: JPEG of JPEG loses twice."""
+        from PIL import Image
+
         try:
             data = base64.b64decode(source.partition(",")[2], validate=True)
             with Image.open(io.BytesIO(data), formats=_FORMATS) as picture:
@@ -149,6 +147,8 @@ class Shrinking:
             return None
 
     def _resized(self, picture: Picture, edge: int, quality: int) -> Smaller | None:
+        from PIL import Image, ImageOps
+
         pixels = picture.width * picture.height
         bomb = Image.MAX_IMAGE_PIXELS is not None and pixels > Image.MAX_IMAGE_PIXELS
         if bomb or pixels > self._pixels or getattr(picture, "is_animated", False):
@@ -171,5 +171,7 @@ def _flat(picture: Picture) -> Picture | None:
         return picture.convert("RGB")
     if picture.mode not in _OPAQUE | _SEE_THROUGH:
         return None
+    from PIL import Image
+
     layer = picture.convert("RGBA")
     return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")

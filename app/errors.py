@@ -12,7 +12,7 @@ import orjson
 
 from translators.errors import ProxyError
 
-from .trace import Headers
+from .telemetry.trace import Headers
 
 JSON = (b"content-type", b"application/json")
 

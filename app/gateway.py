@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from config.schema import Config, ProviderConfig, Server
+from config.schema import Background as BackgroundLimits
+from config.schema import Compaction, Config, Price, ProviderConfig, RateLimits, Server, Store
 from providers.base import ModelInfo, Provider
 from providers.catalog import Catalog
 from providers.gate import Gate
@@ -16,18 +17,29 @@ from providers.images import Images
 from providers.quirks import Quirks
 from providers.registry import build, build_catalog
 
+from .access.auth import Keys
+from .access.keys_file import KeysOf, read_keys
+from .access.limits import KeyLimiter
+from .access.passthrough import signing
+from .access.scopes import Scope
 from .attempt import Limits
-from .auth import Keys
-from .log import Log
-from .models import ModelList
-from .ranked import RankedLists
-from .routing import Router
+from .routing.dimensions import DimensionProbe
+from .routing.models import ModelList
+from .routing.ranked import RankedLists
+from .routing.routing import Router
+from .routing.sticky import Sticky
 from .seal_key import SealKey
-from .sticky import Sticky
+from .state.background import Background
+from .state.state import State
+from .store import open_store
 from .stream import Client
+from .telemetry.log import Log
+from .telemetry.prices import Prices
 
 if TYPE_CHECKING:
-    from .metrics import Metrics
+    from .telemetry.metrics import Metrics
+    from .telemetry.telemetry import Telemetry
+    from .telemetry.watch import Watch
 
 
 LISTED_S = 1.0
@@ -41,6 +53,7 @@ class Parts:
     """What a configuration is made into; a new one replaces all of it at once."""
 
     server: Server
+    store: Store
     providers: Mapping[str, ProviderConfig]
     """By name, as configured."""
     catalog: Catalog
@@ -48,6 +61,11 @@ class Parts:
     models: ModelList
     limits: Mapping[str, Limits]
     """Of the providers that have some, by name."""
+    compaction: Compaction = field(default_factory=Compaction)
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    keys_of: KeysOf = field(default_factory=KeysOf)
+    rate_limits: RateLimits = field(default_factory=RateLimits)
+    background: BackgroundLimits = field(default_factory=BackgroundLimits)
 
 
 def assemble(
@@ -59,29 +77,55 @@ def assemble(
 ) -> Parts:
     """`providers`, when given, stand in for the configured ones.
 
-    Of providers that were the same in `former`, the models that they listed are still known, and requests
-    that they have under way still count; where nothing but the file tells what they are, they go on
-    themselves, with their connections and what they hold in memory.
+    Of providers unchanged since `former` the listed models are still known and requests under way still
+    count; where nothing but the file tells what they are, they go on themselves, memory and connections too.
     """
     named = {each.name: each for each in config.providers}
     listed: dict[str, Sequence[ModelInfo]] = {}
     kept: dict[str, Provider] = {}
+    dimensions: dict[str, int | None] = {}
     limits = limits_of(config)
     if former is not None:
         same = unchanged(named, former.providers)
+        dimensions = _measured(former, same)
         listed = {name: former.catalog.listed(name) for name in same}
         limits |= {name: former.limits[name] for name in same if name in limits}
-        if _times(config.server) == _times(former.server):
-            stay = {name for name in same if _told_by_file(named[name])}
-            kept = {
-                each.name: each
-                for each in former.catalog.providers
-                if each.name in stay and each.unavailable is None
-            }
+        kept = _going_on(config, named, former, same)
     built = build(config, quirks, kept) if providers is None else list(providers)
-    catalog = build_catalog(config, built, health, listed)
-    keys = Keys([key.get_secret_value() for key in config.server.api_keys])
-    return Parts(config.server, named, catalog, keys, ModelList(catalog), limits)
+    catalog = build_catalog(config, built, health, listed, dimensions)
+    keys_of = read_keys(config.server, None if former is None else former.keys_of)
+    return Parts(
+        config.server,
+        config.store,
+        named,
+        catalog,
+        keys_of.keys(config.server),
+        ModelList(catalog),
+        limits,
+        config.compaction,
+        config.prices,
+        keys_of,
+        config.limits,
+        config.background,
+    )
+
+
+def _measured(former: Parts, same: Collection[str]) -> dict[str, int | None]:
+    """By `provider/model`, the lengths of vectors that are known already."""
+    found = former.catalog.dimensions.items()
+    return {target: count for target, count in found if target.partition("/")[0] in same}
+
+
+def _going_on(
+    config: Config, named: Mapping[str, ProviderConfig], former: Parts, same: Collection[str]
+) -> dict[str, Provider]:
+    """By name, the providers of `former` that serve on as they are."""
+    if _times(config.server) != _times(former.server):
+        return {}
+    stay = {name for name in same if _told_by_file(named[name])}
+    return {
+        each.name: each for each in former.catalog.providers if each.name in stay and each.unavailable is None
+    }
 
 
 def unchanged(new: Mapping[str, ProviderConfig], old: Mapping[str, ProviderConfig]) -> Collection[str]:
@@ -108,11 +152,18 @@ class Gateway:
         """`quirks`: what `parts` were assembled with."""
         self.health, self.log, self.metrics = health, log, metrics
         self.seal_key = SealKey(parts.server)
+        self.background = Background(parts.background)
+        self.state = open_state(parts, metrics, self.background)
         self.images = Images()
         self.serving: set[Client] = set()
         self.closing = False
         """Whether the process is about to end: what has no end of its own ends now."""
+        self.watch: Watch | None = None
+        """Who looks closely at exchanges, None: nobody does."""
+        self.telemetry: Telemetry | None = None
         self._quirks, self._sticky = quirks, Sticky()
+        self._limiter: KeyLimiter | None = None
+        self.dimensions = DimensionProbe()
         self._retiring: dict[asyncio.Task[None], Catalog] = {}
         self._take(parts)
 
@@ -120,9 +171,36 @@ class Gateway:
         self._parts = parts
         self.server, self.catalog, self.keys = parts.server, parts.catalog, parts.keys
         self.models, self.limits = parts.models, parts.limits
+        self.compaction = parts.compaction
         self.ranked = RankedLists(parts.catalog)
+        self.background.limits = parts.background
+        self.prices = Prices(parts.prices, parts.catalog.facts)
+        self.probed = frozenset(name for name, each in parts.providers.items() if each.probe_dimensions)
         # What a router learned of losses it learned of other profiles.
-        self.router = Router(self.health, self._sticky, self.limits)
+        sign = signing(parts.catalog.providers, lambda: self.keys)
+        scope_of = None if parts.keys_of.path is None else self._scope_of
+        self.router = Router(self.health, self._sticky, self.limits, scope_of, sign)
+
+    @property
+    def keys_of(self) -> KeysOf:
+        """The keys file as it was read last."""
+        return self._parts.keys_of
+
+    def _scope_of(self, headers: Mapping[bytes, bytes]) -> Scope | None:
+        return self.keys.scope(headers)
+
+    def take_keys(self, keys_of: KeysOf) -> None:
+        """Let these in from the next request on."""
+        self._parts.keys_of = keys_of
+        self.keys = self._parts.keys = keys_of.keys(self.server)
+
+    def limiter(self) -> KeyLimiter:
+        """The limits of keys; what counts is imported when a key with limits asks first."""
+        if self._limiter is None:
+            from .access.counters import open_counters
+
+            self._limiter = KeyLimiter(self._parts.rate_limits, open_counters(self._parts.rate_limits))
+        return self._limiter
 
     async def reconfigure(self, config: Config) -> None:
         """Serve by another configuration from the next request on; the old one ends with its last.
@@ -134,29 +212,51 @@ class Gateway:
         await parts.catalog.start(LISTED_S)
         if parts.server.seal_key != former.server.seal_key:
             self.seal_key = SealKey(parts.server)
+        state = self.state
+        if parts.store != former.store:
+            self.state = open_state(parts, self.metrics, self.background)
         changed = {*parts.providers, *former.providers} - {*unchanged(parts.providers, former.providers)}
         self.health.forget(changed)  # other backends bear these names now
         self._take(parts)
-        retiring = self._retire(former.catalog, frozenset(self.serving), parts.catalog.providers)
+        if parts.rate_limits != former.rate_limits and self._limiter is not None:
+            limiter, self._limiter = self._limiter, None
+            await limiter.aclose()
+        left = None if state is self.state else state
+        retiring = self._retire(former.catalog, frozenset(self.serving), parts.catalog.providers, left)
         task = asyncio.create_task(retiring)
         self._retiring[task] = former.catalog
         task.add_done_callback(self._retiring.pop)
 
     async def _retire(
-        self, catalog: Catalog, under_way: frozenset[Client], kept: Collection[Provider]
+        self,
+        catalog: Catalog,
+        under_way: frozenset[Client],
+        kept: Collection[Provider],
+        state: State | None,
     ) -> None:
         # An Event each would cost every request.
         while not under_way.isdisjoint(self.serving):  # noqa: ASYNC110
             await asyncio.sleep(RETIRE_S)
         await close(catalog, kept)
+        if state is not None:
+            await self.background.drain(state)
+            await state.aclose()
 
     async def aclose(self) -> None:
+        await self.background.drain()
+        await self.dimensions.aclose()
+        if self._limiter is not None:
+            await self._limiter.aclose()
         retiring = dict(self._retiring)
         for task in retiring:
             task.cancel()
         await asyncio.gather(*retiring, return_exceptions=True)
         for catalog in (*retiring.values(), self.catalog):
             await close(catalog)
+        if self.state is not None:
+            await self.state.aclose()
+        if self.telemetry is not None:
+            await self.telemetry.aclose()
 
     def not_ready(self) -> str | None:
         """Why no call can be answered now, None when one can."""
@@ -170,6 +270,17 @@ class Gateway:
         """The grace of a shutdown is over: what still runs fails, each answer in its own way."""
         for client in list(self.serving):
             client.interrupt("shutdown")
+        self.background.stop_waiting()
+
+
+def open_state(parts: Parts, metrics: Metrics, background: Background) -> State | None:
+    """What keeps responses, None: nothing does. It connects when it is first needed."""
+    store = open_store(parts.store)
+    if store is None:
+        return None
+    state = State(store, parts.server.max_body_bytes, metrics.run_status)
+    state.at_work = background.keys
+    return state
 
 
 async def close(catalog: Catalog, kept: Collection[Provider] = ()) -> None:

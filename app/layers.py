@@ -20,7 +20,7 @@ from translators.lenient import MAX_DEPTH, writable
 from translators.profile import Profile, merge
 
 STRICT = b"x-dragoman-strict"
-_TRUTHS = {b"true": True, b"1": True, b"false": False, b"0": False, b"": False}
+TRUTHS = {b"true": True, b"1": True, b"false": False, b"0": False, b"": False}
 TABLE = b"x-dragoman-overrides"
 KEYS: Mapping[bytes, tuple[str, str]] = {
     b"x-dragoman-effort": ("reasoning", "default_effort"),
@@ -63,7 +63,7 @@ def read_strict(headers: Mapping[bytes, bytes]) -> bool:
     said = headers.get(STRICT)
     if said is None:
         return False
-    found = _TRUTHS.get(said.strip().lower())
+    found = TRUTHS.get(said.strip().lower())
     if found is None:
         raise bad_request("x-dragoman-strict must be true or false", STRICT.decode())
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -14,9 +15,12 @@ from providers.base import Provider
 from providers.health import Health
 from providers.quirks import Quirks
 
+from .access.origins import Cors
 from .gateway import Gateway, assemble
-from .log import Log, Sink
 from .routes import no_route, routes
+from .telemetry.log import Log, Sink
+from .telemetry.telemetry import open_telemetry, open_watch
+from .websocket.route import opens_websocket, websocket_routes
 
 
 class Application(FastAPI):
@@ -27,13 +31,27 @@ class Application(FastAPI):
     """
 
     fixed: Mapping[str, ASGIApp] = {}
+    gateway: Gateway
+    cors: Cors
+
+    def opens_websocket(self, method: str, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> int:
+        """Asked by `protocol.py` of every upgrade: bytes of a message at most; 0: it is none."""
+        return opens_websocket(self.state.gateway, method, target, headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self.fixed.get(scope["path"]) if scope["type"] == "http" else None
-        if endpoint is None:
-            await super().__call__(scope, receive, send)
+        origins = self.gateway.server.cors_origins
+        if origins and scope["type"] == "http":
+            await self.cors(scope, receive, send, origins)
         else:
-            await endpoint(scope, receive, send)
+            await self._endpoint(scope)(scope, receive, send)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What lies behind CORS."""
+        await self._endpoint(scope)(scope, receive, send)
+
+    def _endpoint(self, scope: Scope) -> ASGIApp:
+        endpoint = self.fixed.get(scope["path"]) if scope["type"] == "http" else None
+        return super().__call__ if endpoint is None else endpoint
 
 
 def create_app(
@@ -47,11 +65,17 @@ def create_app(
     `providers`, when given, stand in for the configured ones; `sink` is what `log.configure` gave;
     `quirks` is what was learned of backends, None: nothing yet, and none of it outlives the application.
     """
-    from .metrics import Metrics  # a worker is told by its parent where counts are shared: see there
+    from .telemetry.metrics import (
+        Metrics,  # a worker is told by its parent where counts are shared: see there
+    )
 
     health, learned = Health(), Quirks() if quirks is None else quirks
     parts = assemble(config, learned, health, providers)
-    gateway = Gateway(parts, health, Log(sink or Sink()), Metrics(), learned)
+    said = sink or Sink()
+    gateway = Gateway(parts, health, Log(said), Metrics(), learned)
+    said.count = gateway.metrics.event
+    gateway.telemetry = open_telemetry(config.telemetry, os.environ)
+    gateway.watch = open_watch(config.telemetry, gateway.telemetry, said.level, os.environ)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -65,8 +89,9 @@ def create_app(
     app = Application(title="Dragoman", openapi_url=None, lifespan=lifespan)
     app.router.redirect_slashes = False
     found = routes(gateway)
-    app.router.routes.extend(found)
+    app.router.routes.extend([*found, *websocket_routes(gateway)])
     app.router.default = no_route(gateway)
     app.fixed = {route.path: route.app for route in found if "{" not in route.path}
-    app.state.gateway = gateway
+    app.state.gateway = app.gateway = gateway
+    app.cors = Cors(app.answer)
     return app

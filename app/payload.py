@@ -8,12 +8,13 @@ import orjson
 
 from providers.base import Provider
 from translators.ir import Json
+from translators.packed import packed
 
 
 def write_body(body: Json, provider: Provider) -> bytes:
     """`body` with the provider's `extra_body` over it; a body that has it already stays the same."""
     extra = provider.extra_body
-    return orjson.dumps(body if extra is None else extra.over(body))
+    return packed(orjson.dumps(body if extra is None else extra.over(body)))
 
 
 _MODEL_KEY = re.compile(rb'"model"\s*:\s*("[^"\\]*")')

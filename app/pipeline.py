@@ -20,14 +20,16 @@ from providers.base import Surface, Target
 from translators.errors import Kind, ProxyError
 from translators.responses.pairing import pairing_ids
 
-from .attempt import Again, NotHere, exchange
-from .candidates import OWN, PASSING, Candidate, Candidates, most_retries
+from .attempt import Again, LinkBroken, NotHere, exchange
+from .context.truncation import MAX_ROUNDS, fitted, may_shorten, shortened
 from .downscale import fit_images
 from .gateway import Gateway
 from .images import inline_images
 from .plan import Plan, check_size, make_plan
 from .request import Request
-from .routing import Route
+from .routing.candidates import OWN, PASSING, Candidate, Candidates, most_retries
+from .routing.routing import Route
+from .state.links import invalidate
 from .stream import Client
 
 _FAULTS: frozenset[Kind] = frozenset({"bad_request", "context_length", "content_filter", "too_large"})
@@ -147,14 +149,14 @@ async def _serve_from(candidate: Candidate, request: Request, client: Client, ga
     absent: list[ProxyError] = []
     for surface in _surfaces(target, request):
         try:
-            plan = candidate.plans.get(surface) or await _planned(request, target, surface, gateway)
+            plan = candidate.plans.get(surface) or await _planned(request, candidate, surface, gateway)
         except _Unfit as unfitting:  # this surface cannot carry it; a richer or plainer one may
             unfit.append(unfitting.error)
             continue
         candidate.plans[surface] = plan
         _note(plan, request)
         try:
-            await exchange(plan, client, gateway.limits.get(target.provider.name))
+            await _exchange(plan, candidate, client, gateway)
             return
         except NotHere as refusal:
             if await client.hold():
@@ -169,16 +171,79 @@ async def _serve_from(candidate: Candidate, request: Request, client: Client, ga
     raise (unfit or absent)[0]
 
 
-async def _planned(request: Request, target: Target, surface: Surface, gateway: Gateway) -> Plan:
+def plan_ahead(request: Request, targets: Sequence[Target]) -> Plan:
+    """How the first of `targets` that can be asked is asked; raises `ProxyError` when none can."""
+    failures: list[ProxyError] = []
+    for target in targets:
+        try:
+            for surface in _surfaces(target, request):
+                try:
+                    return make_plan(request, target, surface)
+                except ProxyError as error:
+                    failures.append(error)
+        except ProxyError as error:
+            failures.append(error)
+    raise failures[0]
+
+
+async def _exchange(plan: Plan, candidate: Candidate, client: Client, gateway: Gateway) -> None:
+    """Ask as `plan` says, and for less where the backend finds that too long and the client lets it."""
+    limits = gateway.limits.get(plan.target.provider.name)
+    if plan.request.keeping is not None:
+        plan.request.keeping.target = plan.target.id if plan.stored_there else ""
+    if plan.link is not None:
+        whole = await _go_on(plan, candidate, client, gateway)
+        if whole is None:
+            return
+        plan = whole
+    for _ in range(MAX_ROUNDS if may_shorten(plan.request) else 0):
+        try:
+            await exchange(plan, client, limits)
+            return
+        except ProxyError as error:
+            shorter = shortened(plan) if error.kind == "context_length" and not client.committed else None
+            if shorter is None or await client.hold():
+                raise
+        plan = candidate.plans[plan.surface] = await _ready(shorter, gateway, None)
+    await exchange(plan, client, limits)
+
+
+async def _go_on(plan: Plan, candidate: Candidate, client: Client, gateway: Gateway) -> Plan | None:
+    """Have the backend go on from what it stored; where it cannot: the plan that sends it everything."""
+    try:
+        await exchange(plan, client, gateway.limits.get(plan.target.provider.name))
+        return None
+    except LinkBroken as broken:
+        if await client.hold():
+            raise broken.error from None
+        invalidate(plan, broken.error)
+    request = plan.whole or plan.request
+    request.link = None
+    try:
+        whole = await _planned(request, candidate, plan.surface, gateway)
+    except _Unfit as unfit:
+        raise unfit.error from None
+    candidate.plans[plan.surface] = whole
+    return whole
+
+
+async def _planned(request: Request, candidate: Candidate, surface: Surface, gateway: Gateway) -> Plan:
     """A plan that is ready to be sent; a further try takes the same, less what its backend refused."""
     try:
-        plan = make_plan(request, target, surface)
+        plan = make_plan(request, candidate.target, surface)
     except ProxyError as error:
         raise _Unfit(error) from error
-    _note(plan, request)
+    if may_shorten(request) and plan.link is None:  # what is linked is new, and the backend knows the rest
+        plan = fitted(plan, candidate.window)
+    return await _ready(plan, gateway, candidate.window)
+
+
+async def _ready(plan: Plan, gateway: Gateway, window: int | None) -> Plan:
+    """`plan` with its pictures in it, once its size is known to be taken."""
+    _note(plan, plan.request)
     await inline_images(plan, gateway.images)
     await fit_images(plan)
-    check_size(plan)
+    check_size(plan, window)
     return plan
 
 

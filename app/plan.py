@@ -32,6 +32,7 @@ from .layers import check_merged
 from .payload import with_model, write_body
 from .repairs import orphan_refused
 from .request import Request
+from .state.links import FIELD, linked, mark, stored_there
 
 Lane = Literal["pass", "translate"]
 
@@ -84,13 +85,20 @@ class Plan:
     """The latter, until the backend has answered without it."""
     rounds: int = 0
     """Refusals that were answered by leaving fields out."""
+    stored_there: bool = False
+    """Whether the backend stores the answer, so that it can be asked to go on from it."""
+    link: str | None = None
+    """The backend's response that it is asked to go on from."""
+    whole: Request | None = None
+    """The request of which `request` then is what is new."""
     unsealed: bool = False
     """Whether reasoning was left out because the backend could not use it."""
 
     @property
     def context(self) -> ReplyContext:
         """What a reply of this target is made with."""
-        return replace(self.request.context, seals=_seals(self.request, self.target))
+        private = self.target.provider.private
+        return replace(self.request.context, seals=_seals(self.request, self.target), private=private)
 
     @property
     def backend(self) -> BackendDialect:
@@ -109,9 +117,28 @@ class Plan:
 def make_plan(request: Request, target: Target, surface: Surface) -> Plan:
     """Plan `request` for one surface; raises `ProxyError` for what it cannot carry."""
     profile = target.provider.profile(target.model, surface, request.overrides)
+    if profile.wire.chaining is None or request.shape is None:
+        return _planned(request, target, surface, profile, None)
+    stored = stored_there(request, profile, surface)
+    part = linked(request, target, CLIENTS["responses"]) if stored else None
+    if part is not None:
+        plan = _planned(part[0], target, surface, profile, True)
+        plan.link = plan.encoded.body.get(FIELD)
+        if plan.link is not None:  # else the backend is known to refuse the field
+            plan.encoded.repairs += part[1]
+            plan.whole = request
+            return plan
+    return _planned(request, target, surface, profile, stored)
+
+
+def _planned(
+    request: Request, target: Target, surface: Surface, profile: Profile, stored: bool | None
+) -> Plan:
+    """`stored`: what the backend is told of storing its answer, None: what the client says."""
     if request.overrides:
         check_merged(profile)
     if request.shape is None:
+        embeddings.check_request(request.body)
         return _passed(request, target, surface, profile, Encoded(request.body, changed=False))
     if not profile.tools.supported:
         _refuse_tools(request)
@@ -121,24 +148,55 @@ def make_plan(request: Request, target: Target, surface: Surface) -> Plan:
     body, sealed = request.body, list[Loss]()
     if MARK in request.raw and backend.name == "responses" == request.shape:
         body, sealed = without_capsules(body)
-    if backend.name == request.shape and backend.passes(body, profile) and not _holds_capsule(request):
+    if backend.name == request.shape and _passes(request, body, backend, profile):
         CLIENTS[request.shape].check(body)
-        encoded = backend.edit_request(body, profile)
+        encoded, translation = backend.edit_request(body, profile), None
         encoded.changed = encoded.changed or body is not request.body
         encoded.losses[:0] = sealed
-        _leave_out_known(known, encoded, request, backend.name)
+    else:
+        translation = _translation(request, target, CLIENTS[request.shape], backend, profile)
+        encoded = translation.encoded
+    mark(encoded, stored, surface, profile)
+    _leave_out_known(known, encoded, request, backend.name)
+    if translation is None:
         plan = _passed(request, target, surface, profile, encoded)
     else:
-        client = CLIENTS[request.shape]
-        seals = _seals(request, target)
-        translation = translate_request(request.call(client), client, backend, profile, seals)
-        translation.encoded.losses += unread_keys(request.body, request.shape, backend.name)
-        _leave_out_known(known, translation.encoded, request, backend.name)
         plan = _translated(request, target, surface, profile, translation)
     plan.left_out += known
+    plan.stored_there = stored is True and plan.encoded.body.get("store") is True
     if request.strict:
         _refuse_changes(plan.encoded, request)
     return plan
+
+
+def _passes(request: Request, body: Json, backend: BackendDialect, profile: Profile) -> bool:
+    """Whether edits are enough where client and backend speak the same shape."""
+    return (
+        request.context.previous is None  # its reply has to name what it continues
+        and request.context.conversation is None
+        and not profile.answer.continuations
+        and backend.passes(body, profile)
+        and not _holds_capsule(request)
+    )
+
+
+def _translation(
+    request: Request, target: Target, client: ClientDialect, backend: BackendDialect, profile: Profile
+) -> Translation:
+    """With what the client sent and no backend was told among the losses, unless the gateway does it."""
+    translation = translate_request(request.call(client), client, backend, profile, _seals(request, target))
+    lost = translation.encoded.losses
+    lost += unread_keys(request.body, client.name, backend.name)
+    if request.context.stored or request.body.get("truncation") == "auto":  # done here
+        translation.encoded.losses = [loss for loss in lost if not _done_here(loss, request)]
+    return translation
+
+
+def _done_here(loss: Loss, request: Request) -> bool:
+    """Whether the gateway does what a backend was not told."""
+    if loss.pointer == "/truncation":
+        return request.shape == "responses"  # to Chat clients the word is foreign
+    return loss.pointer == "/store" and request.context.stored
 
 
 def _holds_capsule(request: Request) -> bool:
@@ -170,12 +228,16 @@ def _seals(request: Request, target: Target) -> Seals | None:
     return None if seals is None else replace(seals, target=target.id)
 
 
-def check_size(plan: Plan) -> None:
-    """Refuse (413) what the backend is known to refuse by its size, before it is sent there."""
+def check_size(plan: Plan, window: int | None = None) -> None:
+    """Refuse (413, 400) what the backend is known to refuse by its size, before it is sent there.
+
+    `window`: the tokens that its model takes, as listed.
+    """
     limit, size = plan.profile.request.max_body_bytes, len(plan.payload)
     if limit is not None and size > limit:
         raise too_large(plan)
-    check_context(plan.payload, plan.profile.request)
+    param = "messages" if plan.request.shape == "chat" else "input"
+    check_context(plan.payload, plan.profile.request, window, param)
 
 
 def too_large(plan: Plan, advice: str = "") -> ProxyError:

@@ -135,7 +135,7 @@ class Reload:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._origin, self._config, self._apply, self._kept, self._clock = origin, config, apply, kept, clock
-        self._fixed = fixed(config)
+        self._fixed, self._telemetry = fixed(config), config.telemetry
         self._stamp, self._seen = origin.stamp, origin.stamp
         self._looked = clock()
         self._asked = False
@@ -185,8 +185,10 @@ class Reload:
         text = await asyncio.to_thread(read, origin.path)
         found = await asyncio.to_thread(_parsed, text, origin, origin.given)
         changed = [key for key, value in self._fixed.items() if getattr(found.server, key) != value]
-        if changed:
-            settings = [f"server.{key}" for key in changed]
+        settings = [f"server.{key}" for key in changed]
+        settings += ["telemetry"] if found.telemetry != self._telemetry else []
+        if settings:
             _log.warning("config_needs_restart", path=str(origin.path), settings=settings)
+        if changed:
             found = await asyncio.to_thread(_parsed, text, origin, self._fixed)
         return text, found

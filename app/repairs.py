@@ -14,7 +14,7 @@ from translators.dialect import Repair
 from translators.errors import ProxyError, bad_request
 from translators.ir import Json, Shape
 
-from .trace import Trace
+from .telemetry.trace import Trace
 
 MAX_LISTED = 50
 """Repairs, and ids of each list, in one event; `repair_count` counts all of them."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -19,7 +19,17 @@ from translators.ir import Call, Json, Shape
 from translators.lenient import MAX_DEPTH, with_whole_characters, writable
 
 from .layers import read_layers, read_strict
-from .trace import Trace
+from .telemetry.trace import Trace
+
+if TYPE_CHECKING:
+    from .state.links import Link
+    from .state.state import Keeping
+
+
+_CONTINUED = ("previous_response_id", "conversation")
+"""What a request says instead of all that was said before."""
+BOM = b"\xef\xbb\xbf"
+"""PowerShell begins a body with one."""
 
 
 @dataclass(slots=True)
@@ -43,6 +53,14 @@ class Request:
     """One that could not be fetched: no other candidate waits for it again."""
     overrides: Mapping[str, Any] | None = None
     """Profile sections that its headers set, checked."""
+    places: Sequence[int] = ()
+    """Of the items of a shortened input: where they stand in the client's; empty: it is whole."""
+    own: list[Any] = field(default_factory=list)
+    """The items of its `input` that are this turn's own; only where it is stored."""
+    link: Link | None = None
+    """The response that it goes on from, where a backend stored it too."""
+    keeping: Keeping | None = None
+    """What its answer goes through before the client gets it; None: it is not stored."""
 
     @property
     def model(self) -> str:
@@ -51,6 +69,28 @@ class Request:
     @property
     def stream(self) -> bool:
         return self.context.stream
+
+    def continues(self, previous: str | None, given: list[Any], conversation: str | None = None) -> None:
+        """Ask with `given` as the input: what one of the others held, and the client's own items."""
+        body = {key: value for key, value in self.body.items() if key not in _CONTINUED}
+        body["input"] = given
+        if previous is not None or conversation is not None:
+            body["store"] = False  # a backend is told the whole conversation each time
+        self.body, self.raw, self.decoded = body, orjson.dumps(body), None
+        seals = self.context.seals
+        asked = seals and replace(seals, asked=Asked(body))
+        self.context = replace(self.context, previous=previous, conversation=conversation, seals=asked)
+
+    def asks_with(self, given: list[Any]) -> None:
+        """Ask with `given` as the input, and nothing else changed."""
+        self.body = {**self.body, "input": given}
+        self.raw, self.decoded = orjson.dumps(self.body), None
+        seals = self.context.seals
+        self.context = replace(self.context, seals=seals and replace(seals, asked=Asked(self.body)))
+
+    def is_stored(self) -> None:
+        """Its answer will say that it can be had again."""
+        self.context = replace(self.context, stored=True)
 
     def call(self, client: ClientDialect) -> Call:
         """The neutral call, decoded on first use; raises `ProxyError` (400)."""
@@ -67,8 +107,8 @@ def parse_request(
     seal_key: Callable[[], bytes] | None = None,
 ) -> Request:
     """Raises `ProxyError` (400), naming the parameter that is wrong."""
-    raw = raw.removeprefix(b"\xef\xbb\xbf")  # PowerShell writes one
-    raw, body = _object(raw)
+    raw = raw.removeprefix(BOM)
+    raw, body = read_object(raw)
     model, stream = _model(body), shape is not None and _stream(body)
     trace.model, trace.stream = model, stream
     context = ReplyContext(
@@ -95,8 +135,8 @@ def _now() -> int:
     return int(time.time())
 
 
-def _object(raw: bytes) -> tuple[bytes, Json]:
-    """The body's text and the object in it."""
+def read_object(raw: bytes) -> tuple[bytes, Json]:
+    """The body's text and the object in it; raises `ProxyError` (400)."""
     raw, body = _value(raw)
     if not isinstance(body, dict):
         raise bad_request("the request body must be a JSON object", code="invalid_json")

@@ -6,7 +6,6 @@ BaseHTTPMiddleware (together they cost more than the rest of a passed request).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,19 +13,30 @@ from typing import Any, Literal
 import orjson
 from starlette.routing import Route
 
-from translators.errors import ProxyError
+from translators.errors import ProxyError, bad_request
 from translators.ir import Shape
 
-from .bodies import ClientGone, Receive, read_body
-from .errors import JSON, unexpected
-from .events import follow, local_models
+from .access.auth import Access
+from .access.origins import check_page
+from .access.scopes import Scope as ModelScope
+from .access.scopes import entry_within
+from .bodies import Receive, read_body
+from .calls import answer_call, framed
+from .context.compact import compact_method
+from .context.input_tokens import input_tokens_method
+from .errors import JSON
+from .events import follow
 from .gateway import Gateway
-from .pipeline import serve
 from .protocol import CONNECTION
-from .ranked import explained, parse_query
-from .request import parse_request
+from .readiness import readiness
+from .routing.models import written
+from .routing.ranked import explained, parse_query, ranked
+from .state.conversation_routes import conversation_methods
+from .state.stored import cancel_methods, stored_methods
 from .stream import Client, Send
-from .trace import GONE, Trace, request_id
+from .telemetry.trace import Trace, request_id
+from .telemetry.watch import arrival
+from .websocket.route import is_handshake
 
 Scope = MutableMapping[str, Any]
 Door = Literal["key", "open", "probe"]
@@ -42,12 +52,25 @@ class Exchange:
     receive: Receive
     client: Client
     trace: Trace
+    within: ModelScope | None = None
+    """The models that its key may use, None: all."""
+
+    @property
+    def lent(self) -> MutableMapping[str, Any]:
+        """What its connection lends, nothing with other servers than ours."""
+        lent: MutableMapping[str, Any] = self.scope.get("extensions", {}).get(CONNECTION, {})
+        return lent
 
     async def answer(self, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
         await self.client.whole(status, [JSON, *self.trace.headers(), *headers], body)
 
 
 Serve = Callable[[Exchange], Awaitable[None]]
+
+_NO_HANDSHAKE = (
+    "no valid WebSocket handshake: it needs `sec-websocket-version: 13` and a `sec-websocket-key` of 16 "
+    "bytes in base64"
+)
 
 
 def routes(gateway: Gateway) -> list[Route]:
@@ -56,12 +79,23 @@ def routes(gateway: Gateway) -> list[Route]:
     found = [_route(gateway, path, {"GET": probe}, "probe") for path, probe in probes.items()]
     found.append(_route(gateway, "/metrics", {"GET": _metrics(gateway)}))
     found.append(_route(gateway, "/events", {"GET": _events(gateway)}))
+    found.append(_route(gateway, "/openapi.json", {"GET": _openapi}, "open"))
     for prefix in ("/v1", ""):
         responses: dict[str, Serve] = {"POST": _call(gateway, "responses"), "GET": _websocket(gateway)}
+        one, items = stored_methods(gateway)
         found += [
             _route(gateway, prefix + "/responses", responses),
+            _route(gateway, prefix + "/responses/input_tokens", input_tokens_method(gateway)),
+            _route(gateway, prefix + "/responses/compact", compact_method(gateway)),
+            _route(gateway, prefix + "/responses/{id}", one),
+            _route(gateway, prefix + "/responses/{id}/input_items", items),
+            _route(gateway, prefix + "/responses/{id}/cancel", cancel_methods(gateway)),
             _route(gateway, prefix + "/chat/completions", {"POST": _call(gateway, "chat")}),
             _route(gateway, prefix + "/embeddings", {"POST": _call(gateway, None)}),
+            *(
+                _route(gateway, f"{prefix}/conversations{path}", methods)
+                for path, methods in conversation_methods(gateway).items()
+            ),
         ]
     return found + _model_routes(gateway)
 
@@ -85,77 +119,63 @@ def _route(gateway: Gateway, path: str, methods: Mapping[str, Serve], door: Door
     return Route(path, Endpoint(gateway, methods, door, path.removeprefix("/v1")))
 
 
+_OF_ALL_MODELS = ("/metrics", "/events")
+
+
 class Endpoint:
     """One path: picks by method, and sees that every exchange ends answered and logged."""
 
     def __init__(self, gateway: Gateway, methods: Mapping[str, Serve], door: Door, name: str) -> None:
         """`name`: what the path is called where requests are counted."""
         self._gateway, self._door, self._name = gateway, door, name
-        self._methods = {"HEAD": methods["GET"], **methods} if "GET" in methods else methods
+        self.methods = {"HEAD": methods["GET"], **methods} if "GET" in methods else methods
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, gateway = dict(scope["headers"]), self._gateway
         trace = Trace(request_id(headers), f"{scope['method']} {scope['path'][:200]}")
         server = gateway.server
-        lent = scope.get("extensions", {}).get(CONNECTION, {}).get("transport")
-        client = Client(send, trace, server.keepalive_s, server.idle_timeout_s, lent)
-        gateway.serving.add(client)
-        try:
-            trace.error = await self._serve(Exchange(scope, headers, receive, client, trace)) or trace.error
-            if trace.error is not None and not client.ended:
-                await _tell(client, trace.error)
-        finally:
-            client.release()
-            try:
-                self._record(trace)
-            finally:  # last of all: what waits until nothing is under way finds its line in the log
-                gateway.serving.discard(client)
+        lent: Mapping[str, Any] = scope.get("extensions", {}).get(CONNECTION, {})
+        own = bool(lent) and getattr(send, "__self__", None) is lent.get(
+            "cycle"
+        )  # else somebody stands between
+        client = Client(
+            send,
+            trace,
+            server.keepalive_s,
+            server.idle_timeout_s,
+            lent.get("transport"),
+            lent.get("piece"),
+            lent.get("whole") if own else None,
+        )
+        exchange = Exchange(scope, headers, receive, client, trace)
+        if gateway.watch is not None:
+            trace.arrival = arrival(
+                headers, scope["path"], scope["method"], scope.get("scheme", "http"), scope["http_version"]
+            )
+        await framed(gateway, client, trace, self._serve(exchange), self._name, self._door == "probe")
 
-    def _record(self, trace: Trace) -> None:
-        gateway = self._gateway
-        gateway.log.exchange(trace, probe=self._door == "probe")
-        if trace.violations:
-            gateway.log.odd_stream(trace)
-        gateway.metrics.exchange(self._name, trace)
-
-    async def _serve(self, exchange: Exchange) -> ProxyError | None:
-        """Serve it; what went wrong, as far as there is still someone to tell."""
-        client = exchange.client
-        try:
-            await self._method(exchange)(exchange)
-        except ProxyError as error:
-            return error
-        except (ClientGone, OSError):  # some servers raise OSError from `send` after a hang-up
-            exchange.trace.status = GONE
-            client.release()
-        except asyncio.CancelledError:
-            if client.cause is None:  # not ours: the process ends
-                raise
-            return client.interrupted()
-        except Exception as error:  # a bug: the client gets an answer, the log the stack
-            self._gateway.log.fault(exchange.trace, error)
-            return unexpected()
-        return None
+    async def _serve(self, exchange: Exchange) -> None:
+        await self._method(exchange)(exchange)
 
     def _method(self, exchange: Exchange) -> Serve:
         if self._door == "key":
-            self._gateway.keys.admit(exchange.headers)
+            access = self._gateway.keys.admit(exchange.headers)
+            if access is not None:
+                self._narrow(exchange, access)
+            elif b"sec-fetch-site" in exchange.headers and not self._gateway.keys.asked:
+                check_page(exchange.headers, self._gateway.server.cors_origins)
         name = exchange.scope["method"]
-        method = self._methods.get(name) or self._methods.get("*")
+        method = self.methods.get(name) or self.methods.get("*")
         if method is None:
-            raise _wrong_method(name, exchange.scope["path"], self._methods)
+            raise _wrong_method(name, exchange.scope["path"], self.methods)
         return method
 
-
-async def _tell(client: Client, error: ProxyError) -> None:
-    """Tell the client of a failure, unless it is gone, or takes nothing when the process ends."""
-    try:
-        await client.fail(error)
-    except OSError:
-        pass
-    except asyncio.CancelledError:
-        if client.cause is None:
-            raise
+    def _narrow(self, exchange: Exchange, access: Access) -> None:
+        """Note whose request it is; what tells of all models is not for a key that may use some."""
+        exchange.trace.key, exchange.within = access.name, access.scope
+        if access.scope is not None and self._name in _OF_ALL_MODELS:
+            message = f"{self._name} is not for this API key, which may use some models only"
+            raise ProxyError("forbidden", message, code="key_not_allowed")
 
 
 def _call(gateway: Gateway, shape: Shape | None) -> Serve:
@@ -163,11 +183,8 @@ def _call(gateway: Gateway, shape: Shape | None) -> Serve:
 
     async def call(exchange: Exchange) -> None:
         raw = await read_body(exchange.receive, exchange.headers, gateway.server.max_body_bytes)
-        exchange.client.watch(exchange.receive)
-        request = parse_request(shape, raw, exchange.headers, exchange.trace, gateway.seal_key)
-        route = gateway.router.route(request, exchange.headers, gateway.catalog)
-        exchange.trace.route_source, exchange.trace.considered = route.source, route.considered
-        await serve(request, route, exchange.client, gateway)
+        exchange.client.watch(exchange.receive, exchange.lent)
+        await answer_call(gateway, shape, raw, exchange.headers, exchange.client)
 
     return call
 
@@ -176,8 +193,11 @@ def _list_models(gateway: Gateway) -> Serve:
     async def list_models(exchange: Exchange) -> None:
         if b"refresh=1" in exchange.scope.get("query_string", b"").split(b"&"):
             await gateway.catalog.refresh()
-        listing = await gateway.models.listing()
-        headers = [(b"etag", listing.etag), *_stale(gateway)]
+        if exchange.within is None:
+            listing = await gateway.models.listing()
+        else:
+            listing = await exchange.within.listing(gateway.catalog.directory())
+        headers = [(b"etag", listing.etag), *_stale(gateway, exchange)]
         known = exchange.headers.get(b"if-none-match", b"").split(b",")
         if any(tag.strip().removeprefix(b"W/") == listing.etag for tag in known):
             await exchange.answer(304, b"", *headers)
@@ -187,24 +207,34 @@ def _list_models(gateway: Gateway) -> Serve:
     return list_models
 
 
-def _stale(gateway: Gateway) -> list[tuple[bytes, bytes]]:
-    """A header that names the providers whose lists could not be renewed."""
-    stale = gateway.catalog.stale
+def _stale(gateway: Gateway, exchange: Exchange) -> list[tuple[bytes, bytes]]:
+    """A header that names the providers whose lists could not be renewed, for whoever may use them all."""
+    stale = gateway.catalog.stale if exchange.within is None else ()
     return [(b"x-dragoman-stale", ",".join(stale).encode())] if stale else []
 
 
 def _show_model(gateway: Gateway) -> Serve:
     async def show_model(exchange: Exchange) -> None:
-        body, exchange.trace.target = gateway.models.model(exchange.scope["path_params"]["id"])
+        body, exchange.trace.target = _model(gateway, exchange)
         await exchange.answer(200, body)
 
     return show_model
 
 
+def _model(gateway: Gateway, exchange: Exchange) -> tuple[bytes, str]:
+    name = exchange.scope["path_params"]["id"]
+    if exchange.within is None:
+        return gateway.models.model(name)
+    return written(entry_within(exchange.within, gateway.catalog, name))
+
+
 def _rank_models(gateway: Gateway) -> Serve:
     async def rank_models(exchange: Exchange) -> None:
         query = parse_query(exchange.scope.get("query_string", b""))
-        await exchange.answer(200, await gateway.ranked.answer(query), *_stale(gateway))
+        if query.cls == "embedding":
+            gateway.dimensions.begin(gateway, ranked(gateway.catalog.directory(), query, exchange.within))
+        answer = await gateway.ranked.answer(query, exchange.within)
+        await exchange.answer(200, answer, *_stale(gateway, exchange))
 
     return rank_models
 
@@ -212,11 +242,17 @@ def _rank_models(gateway: Gateway) -> Serve:
 def _explain_model(gateway: Gateway) -> Serve:
     async def explain_model(exchange: Exchange) -> None:
         name = exchange.scope["path_params"]["id"]
-        body, exchange.trace.target = gateway.models.model(name)
-        found = {**orjson.loads(body), **explained(gateway.catalog, name)}
+        body, exchange.trace.target = _model(gateway, exchange)
+        found = {**orjson.loads(body), **explained(gateway.catalog, name, exchange.within)}
         await exchange.answer(200, orjson.dumps(found))
 
     return explain_model
+
+
+async def _openapi(exchange: Exchange) -> None:
+    from .openapi import rendered  # its tables are of no use to a process that is not asked for it
+
+    await exchange.answer(200, rendered())
 
 
 async def _health(exchange: Exchange) -> None:
@@ -225,12 +261,9 @@ async def _health(exchange: Exchange) -> None:
 
 def _ready(gateway: Gateway) -> Serve:
     async def ready(exchange: Exchange) -> None:
-        reason = gateway.not_ready()
-        if reason is not None:
-            raise ProxyError("unavailable", f"not ready: {reason}", code="not_ready")
-        local = local_models(gateway.catalog.providers)
-        told = {"status": "ready", "models": local} if local else {"status": "ready"}
-        await exchange.answer(200, orjson.dumps(told))
+        error, body = await readiness(gateway)
+        exchange.trace.error = error
+        await exchange.answer(200 if error is None else error.http_status, body)
 
     return ready
 
@@ -246,6 +279,7 @@ def _events(gateway: Gateway) -> Serve:
 
 def _metrics(gateway: Gateway) -> Serve:
     async def metrics(exchange: Exchange) -> None:
+        gateway.metrics.in_flight(len(gateway.serving) - 1)  # without this one
         headers = [(b"content-type", gateway.metrics.content_type), *exchange.trace.headers()]
         await exchange.client.whole(200, headers, gateway.metrics.text())
 
@@ -253,12 +287,15 @@ def _metrics(gateway: Gateway) -> Serve:
 
 
 def _websocket(gateway: Gateway) -> Serve:
-    """426 makes Codex fall back to POST after one try (404 would cost it seven)."""
+    """What has become none. 426 makes Codex fall back to POST after one try (404 would cost it seven)."""
 
     async def refuse(exchange: Exchange) -> None:
         if exchange.headers.get(b"upgrade", b"").lower() != b"websocket":
             raise _wrong_method("GET", exchange.scope["path"], {"POST"})
-        found = [each for each in gateway.catalog.providers if each.profile("", "responses").wire.websocket]
+        if gateway.server.websocket and not is_handshake(exchange.headers):
+            raise bad_request(_NO_HANDSHAKE, code="invalid_handshake")
+        known = gateway.catalog.providers if exchange.within is None else ()
+        found = [each for each in known if each.profile("", "responses").wire.websocket]
         names = ", ".join(each.name for each in found)
         also = f"; the backend of {names} takes one at its own address" if found else ""
         message = f"no WebSocket here; POST to this path instead{also}"

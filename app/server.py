@@ -19,20 +19,27 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
+from typing import cast
+from urllib.parse import unquote, urlsplit
 
 import structlog
 import uvicorn
 
 from config.schema import Config
+from providers.private import secrets_in
 from providers.quirks import Quirks
 from providers.quirks_file import QuirksFile, state_file
 
-from . import log
+from .access.keys_file import KeysReload
+from .descriptors import connections_that_fit, raise_limit
 from .gateway import Gateway
 from .main import create_app
 from .protocol import Http
 from .reload import Kept, Origin, Reload, newest
+from .telemetry import log
+from .turns import Turns
 from .workers import CANNOT_START, Ready, Workers
 
 SHARED_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
@@ -42,6 +49,12 @@ BACKLOG = 2048
 IDLE_CONNECTION_S = 75
 """Longer than clients keep an idle connection, so that it is they who close it and none is
 closed under a request."""
+
+PING_S = 20.0
+"""Between pings over a WebSocket: what stands between us and a client forgets connections that are silent."""
+
+TICKS_TOLD = 10
+"""Tenths of a second between two times that a worker tells the others how many requests it answers."""
 
 FORCED_S = 1
 """The same when somebody will not wait."""
@@ -58,6 +71,8 @@ def run(config: Config, origin: Origin | None = None) -> None:
     `origin`: the file that `config` was read from, which is then read again when it changes.
     """
     server = config.server
+    raise_limit()
+    Http.most_connections = connections_that_fit()
     sink = log.configure(log.level_from_environment(), secrets_of(config))
     several = Kept() if server.workers > 1 else contextlib.nullcontext()
     with listen(server.host, server.port) as listening, several as kept:
@@ -75,7 +90,7 @@ def run(config: Config, origin: Origin | None = None) -> None:
 
         if server.workers > 1:
             with _shared_counts():
-                sys.exit(Workers(server.workers, serve, announce, listening.close).run())
+                sys.exit(Workers(server.workers, serve, announce, listening.close, _forget).run())
         serve(announce)
 
 
@@ -88,6 +103,12 @@ def _shared_counts() -> Iterator[None]:
             yield
         finally:
             del os.environ[SHARED_COUNTS]
+
+
+def _forget(pid: int) -> None:
+    """A worker that has died answers nothing any more; what it counted stays."""
+    for file in Path(os.environ[SHARED_COUNTS]).glob(f"gauge_live*_{pid}.db"):
+        file.unlink(missing_ok=True)
 
 
 def build_server(
@@ -103,7 +124,9 @@ def build_server(
         app,
         http=Http,
         lifespan="on",
-        ws="none",
+        ws="none",  # `protocol.py` opens them itself, with bounds of ours
+        ws_ping_interval=PING_S,
+        ws_ping_timeout=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,  # nothing here depends on who the client is
@@ -143,10 +166,20 @@ class Server(uvicorn.Server):
         self.gateway = gateway
         self._ready, self._grace_s, self._parent = ready, grace_s, parent
         self._hung_up = False
+        self._keys = KeysReload(gateway)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        if self._parent is None or sockets is None:
+            await super().startup(sockets)
+        else:
+            await super().startup([])
+            turns = [Turns(each, self._protocol) for each in sockets]
+            self.servers = cast("list[asyncio.base_events.Server]", turns)  # what uvicorn asks of one
         self._ready()
+
+    def _protocol(self) -> Http:
+        """As uvicorn makes one for a connection."""
+        return Http(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def on_tick(self, counter: int) -> bool:
         if self._hung_up:
@@ -154,6 +187,9 @@ class Server(uvicorn.Server):
             self._ask_to_reload()
         if self.reload is not None:
             await self.reload.tick()
+        await self._keys.tick()
+        if self._parent is not None and counter % TICKS_TOLD == 0:
+            self.gateway.metrics.in_flight(len(self.gateway.serving))
         orphan = self._parent is not None and os.getppid() != self._parent
         return await super().on_tick(counter) or orphan
 
@@ -228,4 +264,17 @@ def quirks_of_this_machine() -> Quirks:
 
 def secrets_of(config: Config) -> list[str]:
     theirs = [key for each in config.providers for key in (each.api_key, each.client_secret) if key]
-    return [key.get_secret_value() for key in (*config.server.api_keys, *theirs)]
+    stored = [key for key in (config.store.encryption_key, config.server.seal_key) if key]
+    told = config.telemetry.headers.values()
+    addresses = [each.get_secret_value() for each in (config.store.url, config.limits.storage) if each]
+    given = [key.get_secret_value() for key in (*config.server.api_keys, *theirs, *stored, *told)]
+    given += [secret for each in config.providers for secret in secrets_in(each.overrides)]
+    return given + [secret for address in addresses for secret in _secrets_in(address)]
+
+
+def _secrets_in(address: str) -> list[str]:
+    """The address as a whole, and its password as it stands there and as it is meant."""
+    if "://" not in address:
+        return []
+    password = urlsplit(address).password
+    return [address] if password is None else [address, password, unquote(password)]

@@ -18,12 +18,12 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from time import perf_counter
 from typing import Any, Literal
 
-from translators.dialect import ReplyStream
+from translators.dialect import End, ReplyStream
 from translators.errors import ProxyError
 
 from .bodies import Receive
 from .errors import JSON, error_body, error_headers
-from .trace import GONE, Headers, Trace
+from .telemetry.trace import GONE, Headers, Trace
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Cause = Literal["gone", "stalled", "shutdown"]
@@ -57,20 +57,24 @@ class Client:
         "_keepalive_s",
         "_loop",
         "_moved",
+        "_own",
         "_patience",
+        "_piece",
         "_reply",
         "_send",
         "_sent",
         "_start",
         "_task",
         "_timer",
-        "_trace",
         "_unsent",
         "_watcher",
+        "_whole",
         "cause",
         "committed",
         "ended",
+        "on_end",
         "on_first",
+        "trace",
     )
 
     def __init__(
@@ -80,12 +84,19 @@ class Client:
         keepalive_s: float,
         idle_s: float = 300.0,
         connection: asyncio.WriteTransport | None = None,
+        piece: Callable[[bytes], bool] | None = None,
+        whole: Callable[[int, Headers, bytes], bool] | None = None,
     ) -> None:
-        """`idle_s`: how long it may take nothing of what it is sent; then `connection` is closed."""
+        """`idle_s`: how long it may take nothing of what it is sent; then `connection` is closed.
+
+        `piece` sends a part of a begun stream where that needs no waiting, and says whether it did; `whole` a
+        whole answer, as `send` would.
+        """
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - an ASGI application always runs in a task
-        self._send, self._trace, self._task = send, trace, task
+        self._send, self.trace, self._task = send, trace, task
         self._keepalive_s, self._idle_s, self._connection = keepalive_s, idle_s, connection
+        self._own, self._piece, self._whole = send, piece, whole
         self._loop = asyncio.get_running_loop()
         self._reply: ReplyStream | None = None
         self._head: Headers = []
@@ -102,14 +113,31 @@ class Client:
         self.cause: Cause | None = None
         self.on_first: Callable[[], None] | None = None
         """Told of the first bytes of a stream that are a backend's, once."""
+        self.on_end: Callable[[End, bytes], Awaitable[bytes]] | None = None
+        """Asked what to send of the bytes in which a stream's last event is, or of later ones."""
         self._sent = self._loop.time()
         """When the client last got something, or began to wait."""
 
+    def wrap(self, wrapper: Callable[[Send], Send]) -> None:
+        """Send through `wrapper` from now on, all of it; call it before anything is sent."""
+        self._send, self._piece = wrapper(self._send), None
+
     # --- what ends it from outside ------------------------------------------------------
 
-    def watch(self, receive: Receive) -> None:
-        """Watch for a hang-up; call it when the request's body has been read."""
-        self._start = self._loop.call_later(WATCH_AFTER_S, self._begin_to_watch, receive)
+    def watch(self, receive: Receive, lent: MutableMapping[str, Any] | None = None) -> None:
+        """Watch for a hang-up; call it when the request's body has been read.
+
+        `lent`: what the connection lends (`protocol.CONNECTION`): it then tells of its end itself, without a
+        task that waits.
+        """
+        if lent and self._connection is not None and not self._connection.is_closing():
+            lent["gone"] = self._gone
+            self._patience = self._loop.call_later(self._idle_s / LOOKS, self._look)
+        else:
+            self._start = self._loop.call_later(WATCH_AFTER_S, self._begin_to_watch, receive)
+
+    def _gone(self) -> None:
+        self.interrupt("gone")
 
     def interrupt(self, cause: Cause) -> None:
         """End the exchange by cancelling its task, unless it is being ended already."""
@@ -123,8 +151,8 @@ class Client:
         if self.cause == "shutdown":
             return ProxyError("unavailable", "the gateway is shutting down; send the request again")
         if self.cause == "stalled":
-            self._trace.error = ProxyError("timeout", STALLED, code="client_stalled")
-        self._trace.status = GONE
+            self.trace.error = ProxyError("timeout", STALLED, code="client_stalled")
+        self.trace.status = GONE
         self.release()
         return None
 
@@ -168,6 +196,19 @@ class Client:
         while (await receive())["type"] != "http.disconnect":
             pass
         self.interrupt("gone")
+
+    def head_with(self, edit: Callable[[Headers], Headers]) -> None:
+        """Let `edit` look over the answer's headers before they go out, whatever the answer will be."""
+        send = self._send
+
+        async def first(message: MutableMapping[str, Any]) -> None:
+            if self._send is first:  # else somebody looks at what is sent, and goes on looking
+                self._send = send
+            if message["type"] == "http.response.start":
+                message["headers"] = edit(message["headers"])
+            await send(message)
+
+        self._send = first
 
     # --- silence ------------------------------------------------------------------------
 
@@ -222,24 +263,42 @@ class Client:
             self.on_first = None
         if self._beat is not None:
             await self._settle(self._beat)
+        if self.on_end is not None and self._reply is not None and self._reply.end is not None:
+            data = await self.on_end(self._reply.end, data)
         if not self.committed:
             await self._open()
         self.ended = not more
+        if self.trace.first_byte is None:  # what fills a silence is none
+            self.trace.first_byte = perf_counter()
         await self._body(data, more)
         self._sent = self._loop.time()
         self._busy = False
 
+    def pass_on(self, data: bytes) -> bool:
+        """What `write` does with a part in the middle of a stream, at once; False: `write` has to."""
+        piece = self._piece
+        if piece is None or not self.committed or self._beat is not None or self.on_first is not None:
+            return False
+        if self.on_end is not None and self._reply is not None and self._reply.end is not None:
+            return False
+        if not piece(data):
+            return False
+        self._sent = self._loop.time()
+        return True
+
     async def whole(self, status: int, headers: Headers, body: bytes) -> None:
         """A whole answer at once."""
         self.committed = self.ended = self._busy = True
-        self._trace.status = status
+        self.trace.status, self.trace.first_byte = status, self.trace.first_byte or perf_counter()
         headers.append((b"content-length", b"%d" % len(body)))
+        if self._whole is not None and self._send is self._own and self._whole(status, headers, body):
+            return
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._body(body, more=False)
 
     def lend(self) -> Send:
         """Somebody else sends the answer, status and all; `release` when that is over."""
-        self.committed, self._trace.status = True, 200
+        self.committed, self.trace.status = True, 200
         return self._send
 
     async def fail(self, error: ProxyError) -> None:
@@ -250,18 +309,16 @@ class Client:
         if self.committed and self._reply is not None:
             await self.write(self._reply.fail(error), more=False)
             return
-        headers = [JSON, *self._trace.headers(), *error_headers(error)]
+        headers = [JSON, *self.trace.headers(), *error_headers(error)]
         await self.whole(error.http_status, headers, error_body(error))
 
     async def _open(self) -> None:
         if not self.committed:
-            self.committed, self._trace.status = True, 200
+            self.committed, self.trace.status = True, 200
             headers = STREAM_HEADERS + self._head
             await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def _body(self, data: bytes, more: bool = True) -> None:
-        if self._trace.first_byte is None:
-            self._trace.first_byte = perf_counter()
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
     async def _settle(self, beat: asyncio.Task[None]) -> None:

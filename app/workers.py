@@ -26,9 +26,20 @@ Work = Callable[[Ready, int], None]
 class Workers:
     """The parent of several processes that serve one socket."""
 
-    def __init__(self, count: int, work: Work, announce: Ready, stopping: Callable[[], None]) -> None:
-        """`stopping` is called when the stop begins: no connection may then wait for the parent's end."""
+    def __init__(
+        self,
+        count: int,
+        work: Work,
+        announce: Ready,
+        stopping: Callable[[], None],
+        died: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """`stopping` is called when the stop begins: no connection may then wait for the parent's end.
+
+        `died` is told the pid of a worker that has ended.
+        """
         self._count, self._work, self._announce, self._let_go = count, work, announce, stopping
+        self._died = died
         self._running: set[int] = set()
         self._stopping = False
 
@@ -48,6 +59,7 @@ class Workers:
         while self._running:
             pid, _ = os.wait()
             self._running.discard(pid)
+            self._died(pid)
             if not self._stopping and not self._replace(pid):
                 status = CANNOT_START
                 self._stop()
@@ -74,15 +86,15 @@ class Workers:
             os.kill(pid, signal.SIGTERM)
         return reading
 
-    def _stop(self, _signal: int = 0, _frame: FrameType | None = None) -> None:
+    def _stop(self, number: int = 0, _frame: FrameType | None = None) -> None:
+        """Who interrupts a second time will not wait: a worker that is stopping takes an interrupt so."""
+        hurried = self._stopping and number == signal.SIGINT
         self._stopping = True
         self._let_go()
-        for pid in self._running:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+        self._pass_on(signal.SIGINT if hurried else signal.SIGTERM)
 
-    def _pass_on(self, number: int, _frame: FrameType | None) -> None:
-        """Every worker reads its configuration itself."""
+    def _pass_on(self, number: int, _frame: FrameType | None = None) -> None:
+        """To every worker; on SIGHUP each reads its configuration itself."""
         for pid in self._running:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)

@@ -29,11 +29,14 @@ _EXAMPLE: Mapping[str, str] = {
     "onnx": "models/tiny",
 }
 
+_DATABASE = "postgresql://user:password@host/database"
+
 
 def check_all(raw: Mapping[str, Any], profiles: Collection[str]) -> Iterator[Problem]:
     """`profiles` are the names that `profile` may take."""
     providers = [p if isinstance(p, Mapping) else {} for p in _list(raw.get("providers"))]
     yield from _server(_table(raw.get("server")))
+    yield from _store(_table(raw.get("store")))
     yield from _names(providers)
     for position, provider in enumerate(providers):
         yield from _provider(provider, position, profiles)
@@ -43,9 +46,25 @@ def check_all(raw: Mapping[str, Any], profiles: Collection[str]) -> Iterator[Pro
 def _server(server: Mapping[str, Any]) -> Iterator[Problem]:
     host = server.get("host", "127.0.0.1")
     known = isinstance(host, str) and host.strip() and "${" not in host
-    if known and not is_loopback(host) and not server.get("api_keys"):
+    if known and not is_loopback(host) and not server.get("api_keys") and not server.get("keys_file"):
         message = f"required when host is {host!r}, which others can reach; or listen on 127.0.0.1"
         yield Problem(("server", "api_keys"), message)
+
+
+def _store(store: Mapping[str, Any]) -> Iterator[Problem]:
+    kind = store.get("kind", "sqlite")
+    for key, owner in (("path", "sqlite"), ("url", "postgres")):
+        if key in store and kind != owner:
+            yield Problem(("store", key), f'has a meaning only with kind = "{owner}"')
+    url = store.get("url")
+    if kind == "postgres" and url is None:
+        yield Problem(("store", "url"), f'required for kind postgres, e.g. url = "{_DATABASE}"')
+    elif kind == "postgres" and isinstance(url, str) and not _is_database(url):
+        yield Problem(("store", "url"), f"must be a PostgreSQL address such as {_DATABASE}")
+
+
+def _is_database(url: str) -> bool:
+    return "${" in url or url.partition("://")[0] in ("postgresql", "postgres", "postgresql+asyncpg")
 
 
 def _names(providers: list[Mapping[str, Any]]) -> Iterator[Problem]:
@@ -70,6 +89,13 @@ def _provider(provider: Mapping[str, Any], position: int, profiles: Collection[s
     if row and row not in profiles:
         hint = did_you_mean(row, profiles) or f"; there are {', '.join(sorted(profiles))}"
         yield Problem(("providers", position, "profile"), f"no profile is named {row!r}{hint}")
+    if provider.get("api_key_from") == "client":
+        if "api_key" in provider:
+            message = 'has no meaning with api_key_from = "client": callers send their own'
+            yield Problem(("providers", position, "api_key"), message)
+        if kind != "openai":
+            message = f'must be "config" for kind {kind}: only kind openai is asked with the caller\'s key'
+            yield Problem(("providers", position, "api_key_from"), message)
     for key, message in sign_in_problems(provider, kind):
         yield Problem(("providers", position, key), message)
     for problem in refused_keys(_table(provider.get("extra_body"))):

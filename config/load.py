@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from .checks import check_all
 from .conflicts import provider_conflicts
 from .environment import substitute
+from .faults import explain, first_causes
 from .lines import find_line
 from .overrides import find_problems, sections, without_false
 from .problems import ConfigErrors, Place, Problem, did_you_mean
-from .schema import Config, ProviderConfig, Section, Server
+from .schema import Config, Price, ProviderConfig, RateLimits, Section, Server, Store, Telemetry
 
 VARIABLE = "DRAGOMAN_CONFIG"
 DEFAULT_FILE = "dragoman.toml"
@@ -56,11 +56,7 @@ def parse(
     source: Path | None = None,
 ) -> Config:
     """`load` for text already read."""
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        at = re.search(r"at line (\d+)", str(error))
-        raise ConfigErrors([Problem((), str(error), int(at[1]) if at else None)], source) from error
+    raw = read_toml(text, source)
     if server:
         table = raw.setdefault("server", {})
         raw["server"] = {**table, **server} if isinstance(table, dict) else table
@@ -83,10 +79,19 @@ def check(
         config = Config.model_validate(_with_plain_overrides(filled))
     except ValidationError as error:
         config = None
-        found += [_explain(fault) for fault in _first_causes(error.errors(include_url=False))]
+        found += [explain(fault, _nearest) for fault in first_causes(error.errors(include_url=False))]
     # A value with an unset variable in it has had its say.
     problems += [each for each in found if each.place not in unset]
     return list(dict.fromkeys(problems)), None if problems else config
+
+
+def read_toml(text: str, source: Path | None) -> dict[str, Any]:
+    """Raises `ConfigErrors`."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        raise ConfigErrors([Problem((), str(error), int(at[1]) if at else None)], source) from error
 
 
 def read(path: Path) -> str:
@@ -134,33 +139,6 @@ def _with_plain_overrides(raw: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def _first_causes(faults: Sequence[ErrorDetails]) -> Iterator[ErrorDetails]:
-    """Without the lists that are too short only because of a fault in an entry."""
-    holders = {fault["loc"][:-at] for fault in faults for at in range(1, len(fault["loc"]))}
-    return (fault for fault in faults if fault["type"] != "too_short" or fault["loc"] not in holders)
-
-
-def _explain(fault: ErrorDetails) -> Problem:
-    """Pydantic's fault in our words; its input is quoted only where it cannot be a secret."""
-    place, kind, message = fault["loc"], fault["type"], fault["msg"]
-    if kind == "extra_forbidden":
-        message = "unknown key" + _nearest(place)
-    elif kind == "missing":
-        message = "is required"
-    elif kind == "too_short":
-        message = "must not be empty: name at least one, or leave the key out"
-    elif kind == "tuple_type" and place == ("providers",):
-        message = "must be a list of tables: begin each provider with [[providers]]"
-    elif kind in ("model_type", "dict_type"):
-        message = "must be a table"
-    elif kind == "string_pattern_mismatch":
-        message = "may hold only a-z, 0-9 and -"
-    elif kind == "literal_error":
-        message += did_you_mean(str(fault["input"]), re.findall(r"'([^']+)'", message))
-    message = message.removeprefix("Value error, ").replace("Input should", "should")
-    return Problem(place, message.replace("valid tuple", "list"))
-
-
 def _nearest(place: Place) -> str:
     word, owner = str(place[-1]), _model_at(place)
     hint = did_you_mean(word, owner.model_fields)
@@ -171,5 +149,12 @@ def _nearest(place: Place) -> str:
 
 def _model_at(place: Place) -> type[Section]:
     """The table that the last key of `place` stands in."""
-    tables: dict[str | int, type[Section]] = {"server": Server, "providers": ProviderConfig}
+    tables: dict[str | int, type[Section]] = {
+        "server": Server,
+        "store": Store,
+        "limits": RateLimits,
+        "telemetry": Telemetry,
+        "prices": Price,
+        "providers": ProviderConfig,
+    }
     return tables.get(place[0], Config) if len(place) > 1 else Config

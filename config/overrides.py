@@ -124,7 +124,10 @@ def _or_none(value: Any, wanted: Any = None) -> Any:
 
 
 def _may_be_none(wanted: Any) -> bool:
-    return types.NoneType in get_args(wanted)
+    """Whether `false` says so; where it is a value itself, nothing does."""
+    accepted = get_args(wanted)
+    named = (value for each in accepted for value in get_args(each))
+    return types.NoneType in accepted and not any(value is False for value in named)
 
 
 @cache

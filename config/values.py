@@ -18,6 +18,7 @@ _POSITIVE: tuple[Place, ...] = (
     ("messages", "tool_call_id", "max"),
     ("tools", "max"),
 )
+MOST_CONTINUATIONS = 5
 _CALL = ("model", "messages", "input", "stream", "stream_options")
 """Keys that the gateway itself goes by: another name or a default for them breaks the reply."""
 
@@ -31,6 +32,9 @@ def value_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
         value = _at(sections, place)
         if isinstance(value, int | float) and not isinstance(value, bool) and not value > 0:
             yield Problem(place, "should be greater than 0")
+    most = _at(sections, ("answer", "continuations"))
+    if type(most) is int and not 0 <= most <= MOST_CONTINUATIONS:
+        yield Problem(("answer", "continuations"), f"should be from 0 to {MOST_CONTINUATIONS}")
     yield from _pattern(sections)
     tags = _at(sections, ("reasoning", "tags"))
     if isinstance(tags, list | tuple) and "" in tags:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:  # the commands that only read a configuration need no transla
 
     from .extra_body import ExtraBody
 
-Surface = Literal["chat", "responses", "open_responses", "ollama", "embeddings"]
-"""One of a backend's doors; `open_responses` speaks the Responses shape with its own limits."""
+Surface = Literal["chat", "responses", "open_responses", "ollama", "embeddings", "compact", "input_tokens"]
+"""One of a backend's doors; `open_responses` speaks the Responses shape with its own limits, the last two
+take the same body as it, and answer something else."""
 
 SHAPE_OF: Mapping[Surface, Shape] = {
     "chat": "chat",
@@ -67,6 +68,8 @@ class Provider(Protocol):
     kind: str
     unavailable: str | None
     """Why nothing can be asked of it (a missing extra), else None."""
+    origin: str
+    """Where it is, `https://host:port`; empty: nowhere on the network."""
     private: Sequence[str]
     """What no client may read in an error: the key the backend is asked with."""
     extra_body: ExtraBody | None

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import structlog
 
@@ -57,7 +58,7 @@ class Catalog:
 
     `configured[name]` is a provider's static list; None or absent: the provider is asked. `classes` are
     words of models' names and the class each tells, over the built-in ones. `listed[name]` is what an asked
-    provider answered in an earlier life.
+    provider answered in an earlier life, `dimensions` what its models were found to have.
     """
 
     def __init__(
@@ -69,7 +70,10 @@ class Catalog:
         classes: Mapping[str, str] | None = None,
         health: Health | None = None,
         listed: Mapping[str, Sequence[ModelInfo]] | None = None,
+        dimensions: Mapping[str, int | None] | None = None,
     ) -> None:
+        self.dimensions: dict[str, int | None] = dict(dimensions or {})
+        """By target, of embedding models that were asked because no list tells; None: to no avail."""
         self.providers = tuple(providers)
         self._by_name = {provider.name: provider for provider in providers}
         self._names, self._classes = names, classes
@@ -125,6 +129,10 @@ class Catalog:
         """The entry of a name, listed or not (`provider/unlisted`, an alias of an alias)."""
         return self._directory.entry(name)
 
+    def facts(self, target: str) -> Mapping[str, Any] | None:
+        """What its provider's listing said of `provider/model`; the same object until it is listed anew."""
+        return self._directory.facts(target)
+
     def ranking(self) -> Ranking:
         """The endpoints as they are ranked now."""
         self._renew_old()
@@ -154,6 +162,11 @@ class Catalog:
         """Why the last listing of those brought nothing."""
         return {name: self._listings[name].reason for name in self.stale}
 
+    async def learn_dimensions(self, target: str, count: int) -> None:
+        """How long the vectors of a model turned out to be."""
+        self.dimensions[target] = count
+        await self._make()
+
     async def refresh(self) -> None:
         """Ask every provider without a static list again, and wait for the answers."""
         for name, listing in self._listings.items():
@@ -179,6 +192,8 @@ class Catalog:
         if not self.providers:
             return "no provider is configured"
         near = [] if len(name) > _NAME_LENGTH else self._directory.ranking.suggest(name)
+        if name in near:  # a class
+            return "no model that is listed is in that class"
         return f"did you mean {', '.join(near)}?" if near else "GET /v1/models lists what there is"
 
     def _renew_old(self) -> None:
@@ -253,9 +268,17 @@ class Catalog:
         """A directory of what is known now; `ranking` None: made anew."""
         models = list(self._listed())
         if ranking is None:
-            cards = [card for provider in self.providers for card in self._listings[provider.name].cards]
+            cards = [
+                self._measured_card(card)
+                for provider in self.providers
+                for card in self._listings[provider.name].cards
+            ]
             ranking = Ranking.build(cards, self._health.all_live(), self._classes)
         return Directory(self.providers, self._names, models, ranking)
+
+    def _measured_card(self, card: ModelCard) -> ModelCard:
+        found = self.dimensions.get(card.target)
+        return replace(card, dimensions=found) if found and card.dimensions is None else card
 
     def _listed(self) -> Iterator[tuple[Provider, ModelInfo]]:
         for provider in self.providers:

@@ -64,6 +64,10 @@ class Found:
     others: Sequence[tuple[int, Choice]] = ()
     """Of many the first of other providers and the first fallback, with their places in `choices`."""
 
+    def among(self, choices: Sequence[Choice]) -> Found:
+        """The same with these of its choices, at least one."""
+        return replace(self, choices=choices, others=_others(choices))
+
 
 _NOT_KEPT = Found("exact", ())
 
@@ -116,8 +120,7 @@ class Directory:
         found = self._find(name, embeddings)
         if found is not None:
             found = self._with_reserves(name, found, embeddings)
-            choices = _that_answer(found.choices, embeddings)
-            found = replace(found, choices=choices, others=_others(choices))
+            found = found.among(_that_answer(found.choices, embeddings))
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
         self._kept[key] = found
@@ -133,10 +136,14 @@ class Directory:
         provider = self._by_name.get(prefix) if slash and model else None
         return None if provider is None else Target(provider, model)
 
+    def facts(self, target: str) -> Mapping[str, Any] | None:
+        """What the listing of its provider said of `provider/model`."""
+        return self._facts.get(target)
+
     def entry(self, name: str) -> Entry | None:
         """The entry of a name, listed or not (`provider/unlisted`, a search)."""
         found = self.find(name)
-        return None if found is None else self._entry(name, found.choices[0])
+        return None if found is None else self.entry_of(name, found.choices[0])
 
     def _find(self, name: str, embeddings: bool) -> Found | None:
         """Follows aliases to their end; one that leads back to itself means nothing."""
@@ -202,14 +209,15 @@ class Directory:
         """Endpoints as ranked, then bare names in the same order, then what the configuration names."""
         ranked = [self._choice_of(each.card.target) for each in self.ranking.all]
         able = [choice for choice in ranked if choice.target.provider.unavailable is None]
-        yield from (self._entry(choice.target.id, choice) for choice in able)
+        yield from (self.entry_of(choice.target.id, choice) for choice in able)
         given = (*self._names.aliases, *self._names.groups, *CLASSES)
         for name in (*(choice.target.model for choice in able), *given):
             found = self.find(name)
             if found is not None and found.choices[0].target.provider.unavailable is None:
-                yield self._entry(name, found.choices[0])
+                yield self.entry_of(name, found.choices[0])
 
-    def _entry(self, name: str, choice: Choice) -> Entry:
+    def entry_of(self, name: str, choice: Choice) -> Entry:
+        """The entry of a name that leads to this endpoint."""
         return Entry(name, choice.target, self._facts.get(choice.target.id, {}), choice.card)
 
     @staticmethod

@@ -24,6 +24,7 @@ class Gate:
 
     def __init__(self, provider: str, limit: int, queue: int, wait_s: float) -> None:
         self._provider, self._queue, self._wait_s = provider, queue, wait_s
+        self.limit = limit
         self._places = asyncio.Semaphore(limit)
         self.waiting = 0
 

@@ -26,7 +26,7 @@ from aiohttp.connector import AddrInfoType
 from yarl import URL
 
 from .addresses import Address, is_public
-from .http import USER_AGENT
+from .outgoing import USER_AGENT
 
 MIB = 1 << 20
 MAX_IMAGES = 20

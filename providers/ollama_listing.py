@@ -23,7 +23,7 @@ from translators.lenient import read_json
 
 from .base import ModelInfo
 from .listing import LISTING_TIMEOUT_S
-from .ranking.facts import window
+from .ranking.facts import dimensions, window
 
 AT_ONCE = 8
 MAX_SHOWN = 1024
@@ -116,7 +116,10 @@ class _Server:
 
 
 def _is_complete(facts: Mapping[str, Any]) -> bool:
-    return isinstance(facts.get("capabilities"), list) and window(facts) is not None
+    able = facts.get("capabilities")
+    if not isinstance(able, list) or window(facts) is None:
+        return False
+    return "embedding" not in able or dimensions(facts) is not None
 
 
 def _worth_keeping(told: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -25,6 +25,7 @@ from .base import ModelInfo, Surface, Upstream
 from .extra_body import ExtraBody
 from .http import HttpClient, environment_proxy
 from .listing import list_models
+from .private import secrets_in
 from .profiles import explain, matches_any, resolve
 from .quirks import Quirks
 from .quirks_file import host_of
@@ -76,11 +77,13 @@ class OpenAIProvider:
     ) -> None:
         self.name, self.kind = settings.name, settings.kind
         key = settings.api_key or ""
-        self.private: Sequence[str] = (key,) if len(key) >= MASKED_FROM else ()
+        known = (key,) if len(key) >= MASKED_FROM else ()
+        self.private: Sequence[str] = (*known, *secrets_in(settings.overrides))
         extra = settings.extra_body
         self.extra_body = ExtraBody(settings.name, extra) if extra else None
         self._settings, self._client = settings, client
         self._base = URL(settings.base_url)
+        self.origin = f"{self._base.scheme}://{self._base.host_port_subcomponent}" if self._base.host else ""
         self._host = host_of(settings.base_url)
         self._quirks = Quirks() if quirks is None else quirks
         self._proxy = environment_proxy(settings.base_url)

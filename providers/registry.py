@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from config.databricks_account import Account, find_account, home_folder, read_profile
 from config.schema import Config, ProviderConfig, Server
@@ -21,6 +22,7 @@ from .ollama import OllamaProvider
 from .onnx.extra import NO_EXTRA, extra_is_installed
 from .onnx.provider import OnnxProvider
 from .openai import OpenAIProvider, Settings
+from .passthrough import PassthroughProvider
 from .quirks import Quirks
 from .signing import Signer
 from .unavailable import UnavailableProvider
@@ -51,10 +53,11 @@ def build_catalog(
     providers: Sequence[Provider],
     health: Health | None = None,
     listed: Mapping[str, Sequence[ModelInfo]] | None = None,
+    dimensions: Mapping[str, int | None] | None = None,
 ) -> Catalog:
     """The catalogue over `build`'s providers; call its `start` inside the event loop.
 
-    `listed` is what some of them are known to serve from before.
+    `listed` is what some of them are known to serve from before, `dimensions` what was found of models.
     """
     groups = {
         name: [(each.model, each.weight) for each in members] for name, members in config.groups.items()
@@ -63,11 +66,20 @@ def build_catalog(
     configured = {each.name: each.models for each in config.providers}
     local = {each.name: each.known() for each in providers if isinstance(each, OnnxProvider)}
     known = {**(listed or {}), **local}
-    return Catalog(providers, names, configured, classes=config.classes, health=health, listed=known)
+    return Catalog(
+        providers,
+        names,
+        configured,
+        classes=config.classes,
+        health=health,
+        listed=known,
+        dimensions=dimensions,
+    )
 
 
 def _openai(config: ProviderConfig, client: HttpClient, quirks: Quirks) -> Provider:
-    return OpenAIProvider(_settings(config), client, quirks=quirks)
+    made = PassthroughProvider if config.api_key_from == "client" else OpenAIProvider
+    return made(_settings(config), client, quirks=quirks)
 
 
 def _databricks(config: ProviderConfig, client: HttpClient, quirks: Quirks) -> Provider:
@@ -115,7 +127,7 @@ def _settings(config: ProviderConfig) -> Settings:
         wire=config.wire,
         profile=config.profile,
         overrides=config.overrides,
-        extra_body=config.extra_body,
+        extra_body=_extra_body(config),
     )
 
 
@@ -125,3 +137,10 @@ FACTORIES: Mapping[str, Factory] = {
     "ollama": _ollama,
     "onnx": _onnx,
 }
+
+
+def _extra_body(config: ProviderConfig) -> Mapping[str, Any]:
+    """Without `store` where nothing may be stored at the backend: the narrower word counts."""
+    wire = config.overrides.get("wire")
+    nothing = isinstance(wire, Mapping) and wire.get("chaining") is False
+    return {key: value for key, value in config.extra_body.items() if key != "store" or not nothing}

@@ -121,7 +121,13 @@ OPENAI = Row(
     hosts=("api.openai.com",),
     layer={
         "answer": {"exact": True},
-        "wire": {"responses": "/responses", "responses_first": True, "websocket": True},
+        "wire": {
+            "responses": "/responses",
+            "responses_first": True,
+            "websocket": True,
+            "compact": "/responses/compact",  # S openai 3.57.0
+            "input_tokens": "/responses/input_tokens",  # S openai 3.57.0
+        },
         "messages": {"developer": "keep"},
         "tools": {  # S openai 3.57.0 types
             "types": ["function", "custom"],
@@ -264,10 +270,10 @@ OLLAMA = Row(
         # named tool alone.
         "tools": {"choice": {"required": "auto", "named": "required_single"}},
         "reasoning": {
-            # S ollama: `think` is a switch or one of these. I: `minimal` and `xhigh` are a 400, and older
-            # servers take no `max`.
-            "efforts": ["none", "low", "medium", "high"],
-            "map": {"minimal": "low", "xhigh": "high", "max": "high", "ultra": "high"},
+            # S ollama: `think` is a switch or one of these; `minimal` and `xhigh` are a 400. An older server
+            # takes no `max`: it says so once, and from then on the model thinks as much as it likes.
+            "efforts": ["none", "low", "medium", "high", "max"],
+            "map": {"minimal": "low", "xhigh": "max", "ultra": "max"},
             "fields": ["reasoning_content"],
             "replay": "field",
         },
@@ -282,7 +288,7 @@ ONNX = Row(
     kinds=("onnx",),
     layer={
         "auth": {"kind": "none"},
-        "wire": {"models": {"path": None, "kind": "static"}},
+        "wire": {"models": {"path": None, "kind": "static"}, "input_tokens": "/input_tokens"},
         "request": {
             # All that the engine is told; what is lost of the rest is said. The second half are keys of
             # other engines that people know.
@@ -291,6 +297,7 @@ ONNX = Row(
                 *("stream", "stream_options", "temperature", "top_p", "seed", "stop", "max_tokens", "n"),
                 *("presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"),
                 *("reasoning_effort", "top_k", "min_p", "repetition_penalty", "chat_template_kwargs"),
+                "structured_outputs",
             ],
             "rename": {"max_completion_tokens": "max_tokens"},
             "learn_rejections": False,  # its errors are our own: nothing turns out

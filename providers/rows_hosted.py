@@ -17,6 +17,7 @@ AZURE_OPENAI = Row(
             "responses": "/openai/v1/responses",
             "responses_first": True,
             "embeddings": "/openai/v1/embeddings",
+            "compact": "/openai/v1/responses/compact",  # S codex: sends Azure's hosts the trigger too
         },
         # I: a Foundry DeepSeek rejects developer: override to system for such a model
         "messages": {"developer": "keep"},

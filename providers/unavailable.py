@@ -23,6 +23,7 @@ class UnavailableProvider:
     def __init__(self, name: str, kind: str, reason: str) -> None:
         self.name, self.kind = name, kind
         self.unavailable: str | None = reason
+        self.origin = ""
         self.private: Sequence[str] = ()
         self.extra_body: ExtraBody | None = None
 

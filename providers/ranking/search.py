@@ -13,9 +13,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rapidfuzz import fuzz, process
-from rapidfuzz.distance import OSA
-
 from .cards import ModelCard
 from .names import VENDORS, Segments, core, is_date, is_full_id, numbers, segments, undated
 
@@ -150,6 +147,9 @@ class SearchIndex:
         most = int(threshold * len(word) + 1e-9)
         if not most:
             return
+        from rapidfuzz import process
+        from rapidfuzz.distance import OSA  # 2.5 MB, for processes that are asked for a misspelled name
+
         alike = process.extract(word, self._vocabulary, scorer=OSA.distance, score_cutoff=most, limit=None)
         for each, changes, _ in alike:
             if changes and each[0] == word[0] and not each[0].isdigit():
@@ -176,6 +176,8 @@ def near(name: str, written: Sequence[str], names: Sequence[str], limit: int = 5
     if not wanted:
         return []
     holding = [each for each, plain in zip(written, names, strict=True) if wanted in plain][:limit]
+    from rapidfuzz import fuzz, process
+
     alike = process.extract(
         wanted, names, scorer=fuzz.ratio, processor=None, limit=limit, score_cutoff=_ALIKE
     )
