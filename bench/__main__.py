@@ -1,179 +1,138 @@
-"""Measure, print the table, and fail when a target is missed.
+"""Measure Dragoman beside the backend itself, nginx, a bare relay and other gateways, in one run.
 
-python -m bench [--seconds 3] [--rounds 3] [--connections 16]
+    python -m bench [--seconds 2] [--rounds 3] [--write docs/performance.md]
+    python -m bench --quick       only what the targets need
+
+Prints the tables and fails when a target is missed. Figures of two runs are not comparable, ratios within
+one are.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from .processes import Server, free_port, load
+from . import page, report
+from .measure import Figures, Running, idle_kib, measure, once
+from .processes import NotHeld
+from .report import Line
+from .servers import CONTENDERS, Contender, Direct, Missing, backend, dragoman
+from .store import storing
+from .work import LONG, PASSED_CHUNK, PASSED_REQUEST, QUICK, TRANSLATED_DELTA, WORK, Lane
 
-Json = dict[str, object]
-ASK: Json = {"messages": [{"role": "user", "content": "hi"}]}
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One kind of load; `unit` says what its CPU time is divided by."""
-
-    name: str
-    path: str
-    body: Json
-    unit: str
-    relayed: bool = True
-    """Whether the bare relay can do it too."""
-
-
-WORK = (
-    Work("passed request", "/v1/chat/completions", ASK, "replies"),
-    Work("passed stream chunk", "/v1/chat/completions", {**ASK, "stream": True}, "deltas"),
-    Work("translated request", "/v1/responses", {"input": "hi"}, "replies", relayed=False),
-    Work("translated delta", "/v1/responses", {"input": "hi", "stream": True}, "deltas", relayed=False),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A row of the table; `target` in the unit of the value that it limits, None: for information."""
-
-    name: str
-    unit: str
-    dragoman: float
-    relay: float | None = None
-    most: float | None = None
-    most_ratio: float | None = None
-
-    @property
-    def ratio(self) -> float | None:
-        return self.dragoman / self.relay if self.relay else None
-
-    @property
-    def target(self) -> str:
-        if self.most_ratio is not None:
-            return f"<= {self.most_ratio:g} x"
-        return "" if self.most is None else f"<= {self.most:g} {self.unit}"
-
-    @property
-    def met(self) -> bool:
-        if self.most_ratio is not None:
-            return self.ratio is not None and self.ratio <= self.most_ratio
-        return self.most is None or self.dragoman <= self.most
-
-    def row(self) -> str:
-        relay = "" if self.relay is None else f"{self.relay:.1f}"
-        ratio = "" if self.ratio is None else f"{self.ratio:.2f} x"
-        verdict = ("ok" if self.met else "MISSED") if self.target else ""
-        numbers = f"{relay:>9} {self.dragoman:9.1f} {ratio:>8}"
-        return f"{self.name:<20} {self.unit:>3} {numbers}  {self.target:<11} {verdict}".rstrip()
+Found = dict[str, dict[int, dict[str, Figures]]]
+_LANES: tuple[Lane, ...] = ("passed", "translated")
+STARTS = 3
+DIRECT = Contender("direct", lambda _, __: backend(), lambda: "", "/v1/chat/completions")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seconds", type=float, default=3, help="of load per measurement")
-    parser.add_argument(
-        "--rounds", type=int, default=3, help="measurements of each, in turn; the median counts"
-    )
-    parser.add_argument("--connections", type=int, default=16)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, backend() as behind:
-        config = write_config(Path(folder), behind.url)
-        starts = [start_seconds(config) for _ in range(given.rounds)]
-        with relay(behind.url) as bare, dragoman(config) as gateway:
-            load(f"{gateway.url}/v1/chat/completions", {**ASK, "model": "up/fast"}, 1, 0.1)
-            memory = (bare.memory_mb(), gateway.memory_mb())
-            costs = measure(bare, gateway, given)
-    lines = table(costs, starts, memory)
-    print(f"{'':<24} {'relay':>9} {'dragoman':>9} {'ratio':>8}  target")
-    print("\n".join(line.row() for line in lines))
+    given = _arguments()
+    with tempfile.TemporaryDirectory() as folder, backend() as behind, ExitStack() as stack:
+        place = Path(folder)
+        starts = [_start_ms(place, behind.url) for _ in range(STARTS)]
+        running, missing = _start(stack, place, behind.url, given.quick)
+        base = {who.name: server.memory_mb() for who, server in running.items()}
+        running = {DIRECT: Direct(behind), **running}
+        found = _loads(running, given)
+        kept = storing(running[CONTENDERS["dragoman"]], given.rounds, given.seconds)
+        after = {who.name: server.memory_mb() for who, server in running.items() if who is not DIRECT}
+        idle = _idle(list(running), place, behind.url, given.streams)
+        scale = _scaling(place, behind.url, given)
+    lines = _lines(found, sorted(starts)[STARTS // 2], base, idle, scale) + kept.lines()
+    memory = report.memory(base, after, idle, running)
+    text = page.body(lines, found, memory, running, missing)
+    print(text)
+    if given.write:
+        page.write(Path(given.write), text)
     return 0 if all(line.met for line in lines) else 1
 
 
-def measure(bare: Server, gateway: Server, given: argparse.Namespace) -> dict[tuple[str, str], float]:
-    """CPU microseconds per unit, by (work, server): the median of rounds that alternate the two."""
-    found: dict[tuple[str, str], float] = {}
-    for work in WORK:
-        servers = {"relay": bare, "dragoman": gateway} if work.relayed else {"dragoman": gateway}
-        rounds: dict[str, list[float]] = {name: [] for name in servers}
-        for server in servers.values():
-            cost(server, work, given.connections, 0.3)  # warm
-        for _ in range(given.rounds):
-            for name, server in servers.items():
-                rounds[name].append(cost(server, work, given.connections, given.seconds))
-        found |= {(work.name, name): statistics.median(values) for name, values in rounds.items()}
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=2, help="of load per measurement")
+    parser.add_argument("--rounds", type=int, default=3, help="measurements of each, in turn; medians count")
+    parser.add_argument("--streams", type=int, default=1000, help="that are open and silent")
+    parser.add_argument("--quick", action="store_true", help="only Dragoman and the bare relay")
+    parser.add_argument("--write", metavar="FILE", help="a page whose figures are to be these")
+    return parser.parse_args()
+
+
+def _start(stack: ExitStack, place: Path, behind: str, quick: bool) -> tuple[Running, dict[str, str]]:
+    running, missing = {}, {}
+    for name, who in CONTENDERS.items():
+        if quick and not who.quick:
+            continue
+        folder = place / name
+        folder.mkdir()
+        try:
+            running[who] = stack.enter_context(who.start(folder, behind))
+        except (Missing, RuntimeError) as reason:
+            missing[name] = str(reason)
+    return running, missing
+
+
+def _start_ms(place: Path, behind: str) -> float:
+    with dragoman(place, behind) as server:
+        return server.start_seconds * 1000
+
+
+def _loads(running: Running, given: argparse.Namespace) -> Found:
+    found: Found = {}
+    for work in QUICK if given.quick else WORK:
+        by_connections = found.setdefault(work.name, {})
+        for connections in work.connections:
+            by_connections[connections] = measure(running, work, connections, given.rounds, given.seconds)
+            print(f"{work.name}, {connections} connections: done", file=sys.stderr, flush=True)
     return found
 
 
-def cost(server: Server, work: Work, connections: int, seconds: float) -> float:
-    before = server.cpu_seconds()
-    counts = load(server.url + work.path, {**work.body, "model": "up/fast"}, connections, seconds)
-    return (server.cpu_seconds() - before) / counts[work.unit] * 1e6
+def _idle(
+    contenders: Sequence[Contender], place: Path, behind: str, streams: int
+) -> dict[tuple[str, Lane], float]:
+    """Of servers that have just started: one that was loaded has memory to spare."""
+    found: dict[tuple[str, Lane], float] = {}
+    for who in contenders:
+        for lane in _LANES:
+            if who is not DIRECT and who.path(lane) is not None:
+                with who.start(place / who.name, behind) as server, suppress(NotHeld):
+                    found[who.name, lane] = idle_kib(who, server, lane, streams)
+    return found
 
 
-def table(
-    costs: dict[tuple[str, str], float], starts: list[float], memory: tuple[float, float]
+def _scaling(place: Path, behind: str, given: argparse.Namespace) -> float:
+    """Replies a second of two workers over those of one, where the gateway is what is busy."""
+    who, rates = CONTENDERS["dragoman"], {}
+    for workers in (1, 2):
+        with dragoman(place, behind, workers) as server:
+            once(who, server, LONG, 16, 0.5)
+            rates[workers] = max(once(who, server, LONG, 16, given.seconds).rate for _ in range(given.rounds))
+    return rates[2] / rates[1]
+
+
+def _lines(
+    found: Found, start: float, base: dict[str, float], idle: dict[tuple[str, Lane], float], scale: float
 ) -> list[Line]:
-    def cpu(name: str, **target: float) -> Line:
-        return Line(name, "us", costs[name, "dragoman"], costs.get((name, "relay")), **target)
-
+    request, chunk = found[PASSED_REQUEST.name][16], found[PASSED_CHUNK.name][16]
+    alone = found[PASSED_CHUNK.name][1]
+    delta = found[TRANSLATED_DELTA.name][16]["dragoman"]
     return [
-        cpu("passed request", most_ratio=1.6),
-        cpu("passed stream chunk", most_ratio=1.3),
-        cpu("translated request"),
-        cpu("translated delta", most=20),
-        Line("start", "ms", statistics.median(starts) * 1000, most=1500),
-        Line("idle memory", "MB", memory[1], memory[0], most=90),
+        Line("passed request, CPU", "us", request["dragoman"].cpu, request["relay"].cpu, most_ratio=1.4),
+        Line("passed stream chunk, CPU", "us", chunk["dragoman"].cpu, chunk["relay"].cpu, most_ratio=1.15),
+        Line("translated delta, CPU", "us", delta.cpu, most=15),
+        Line("TTFT over the backend's own", "ms", alone["dragoman"].ttft - alone["direct"].ttft, most=1),
+        Line("start", "ms", start, most=1000),
+        Line("idle memory", "MB", base["dragoman"], base["relay"], most=80),
+        Line("silent passed stream", "KiB", idle["dragoman", "passed"], idle["relay", "passed"], most=40),
+        Line("silent translated stream", "KiB", idle["dragoman", "translated"], most=40),
+        Line("two workers over one", "x", scale, least=1.8),
     ]
-
-
-# --- the servers -----------------------------------------------------------------------
-
-
-def start_seconds(config: Path) -> float:
-    with dragoman(config) as server:
-        return server.start_seconds
-
-
-def backend() -> Server:
-    port = free_port()
-    return Server([sys.executable, "-m", "bench.backend", str(port)], port)
-
-
-def relay(behind: str) -> Server:
-    port = free_port()
-    return Server([sys.executable, "-m", "bench.relay", str(port), behind], port)
-
-
-def dragoman(config: Path) -> Server:
-    port = free_port()
-    command = str(Path(sys.executable).with_name("dragoman"))
-    return Server([command, "serve", "--config", str(config), "--port", str(port)], port)
-
-
-def write_config(folder: Path, behind: str) -> Path:
-    """One provider of the base profile: its streams are watched, as those of any unknown server."""
-    path = folder / "bench.toml"
-    path.write_text(
-        "\n".join(
-            [
-                "[[providers]]",
-                'name = "up"',
-                'kind = "openai"',
-                f'base_url = "{behind}/v1"',
-                'wire = "chat"',
-                'models = ["fast"]',
-                "",
-            ]
-        )
-    )
-    return path
 
 
 if __name__ == "__main__":

@@ -46,6 +46,8 @@ USAGE = _framed(
     + orjson.dumps({**_BASE, "object": "chat.completion.chunk", "choices": [], "usage": _USAGE})
     + b"\n\n"
 )
+IDLE = b'"idle"'
+"""The model whose streams begin and say nothing more."""
 END = [_framed(b"data: [DONE]\n\n"), b"0\r\n\r\n"]
 
 
@@ -60,7 +62,7 @@ class Exchange(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        self._buffer += data
+        self._buffer += data  # a large body comes in pieces of up to 256 KiB: few enough
         head, found, rest = self._buffer.partition(b"\r\n\r\n")
         if not found:
             return
@@ -70,6 +72,9 @@ class Exchange(asyncio.Protocol):
         body, self._buffer = rest[:length], rest[length:]
         if b'"stream":true' not in body.replace(b'": ', b'":'):
             self._transport.write(WHOLE)
+            return
+        if IDLE in body:
+            self._transport.write(STREAM_HEAD + TEXT[0] + TEXT[1])
             return
         usage = [USAGE] if b"include_usage" in body else []
         task = asyncio.ensure_future(self._stream([*TEXT, *usage, *END]))
