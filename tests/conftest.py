@@ -6,6 +6,7 @@ Hypothesis has two profiles: `dev` (default) is quick, `ci` looks longer; HYPOTH
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,6 +23,9 @@ for _name, _examples in {"dev": 60, "ci": 1000}.items():
         _name, max_examples=_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+_STATE = tempfile.TemporaryDirectory(prefix="dragoman-state-", ignore_cleanup_errors=True)
+os.environ["XDG_STATE_HOME"] = _STATE.name  # nothing is kept among the developer's own
 
 
 @pytest.fixture

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from config.load import load
+from config.schema import Config, ProviderConfig
 from docs.generate import PAGES, rendered
 from providers.profiles import BY_NAME
 
@@ -55,6 +57,63 @@ def links() -> Iterator[tuple[Path, str]]:
 )
 def test_links_lead_somewhere(path: Path, target: str) -> None:
     assert (path.parent / target).exists()
+
+
+SECTIONS: dict[str, type[BaseModel]] = {
+    "providers": ProviderConfig,
+    **{
+        name: field.annotation
+        for name, field in Config.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+    },
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_key_of_the_configuration_is_told(section: str) -> None:
+    told = (ROOT / "docs/configuration.md").read_text()
+    for key in SECTIONS[section].model_fields:
+        assert f"| `{section}.{key}` |" in told
+
+
+def waits() -> Iterator[tuple[str, str]]:
+    """Each key of the table of timeouts, with how long it says that is."""
+    text = (ROOT / "docs/operations.md").read_text().partition("## Timeouts")[2].partition("\n## ")[0]
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) == 7 and cells[4].startswith("`") and "." in cells[4]:
+            yield cells[4].strip("`"), cells[3]
+
+
+@pytest.mark.parametrize(("key", "told"), [pair for pair in waits() if not pair[0].startswith("limits.on_")])
+def test_timeouts_are_the_defaults(key: str, told: str) -> None:
+    section, _, name = key.partition(".")
+    default = SECTIONS[section].model_fields[name].default
+    assert told == ("no limit" if default is None else f"{default:g} s")
+
+
+def anchors(page: Path) -> list[str]:
+    """Those that a forge makes of headings; code blocks have none."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_into_a_page_find_their_heading(path: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", path.read_text()):
+        if not target.startswith("http"):
+            page = path.parent / target if target else path
+            assert anchor in anchors(page), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_page_is_short_and_says_each_heading_once(path: Path) -> None:
+    found = anchors(path)
+    # The table of the profiles is looked things up in, not read; a changelog repeats its headings.
+    if path.name not in ("quirks.md", "CHANGELOG.md"):
+        assert len(path.read_text().splitlines()) < 400
+        assert len(found) == len(set(found))
 
 
 def test_make_targets_exist() -> None:

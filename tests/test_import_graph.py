@@ -37,6 +37,7 @@ WITHOUT_IO = {
     "functools",
     "hashlib",
     "hmac",
+    "html",
     "itertools",
     "json",
     "math",

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import orjson
 from typer.testing import CliRunner, Result
 
-from app.cli import cli
+from app.cli.main import cli
 from tests.backends.loopback import Loopback, OnLoopback, Reply, Request
 
 COMMIT = "c0ffee" + "0" * 34

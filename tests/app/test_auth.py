@@ -6,7 +6,7 @@ import hmac
 
 import pytest
 
-from app.auth import Keys
+from app.access.auth import Keys
 from translators.errors import ProxyError
 
 TWO = Keys(["first-key", "second-key"])

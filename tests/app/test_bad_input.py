@@ -44,14 +44,27 @@ class Line:
 
 
 @pytest.fixture
-def served(serve: Serve, scripted: ScriptedBackend) -> Served:
+def config(scripted: ScriptedBackend) -> dict[str, Any]:
     wires = [provider(scripted, name=wire, wire=wire, profile="openai") for wire in PATHS]
-    return serve(providers=wires, server={"max_body_bytes": 1 << 20})
+    return {"providers": wires, "server": {"max_body_bytes": 1 << 20}}
+
+
+@pytest.fixture
+def served(serve: Serve, config: dict[str, Any]) -> Served:
+    return serve(**config)
 
 
 @pytest.fixture
 def line(served: Served) -> Iterator[Line]:
     line = Line(served)
+    yield line
+    line.connection.close()
+
+
+@pytest.fixture
+def forgetful(serve: Serve, config: dict[str, Any]) -> Iterator[Line]:
+    """To a gateway that keeps nothing: there nobody can answer what needs an earlier response."""
+    line = Line(serve(**config, store={"kind": "off"}))
     yield line
     line.connection.close()
 
@@ -83,16 +96,16 @@ def test_any_body_is_answered(line: Line, shape: Shape, wire: str, data: st.Data
 @pytest.mark.parametrize("wire", PATHS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.shape}: {case.name}")
 def test_the_backend_is_not_asked_what_nobody_can_answer(
-    line: Line, scripted: ScriptedBackend, case: impossible.Impossible, wire: str
+    forgetful: Line, scripted: ScriptedBackend, case: impossible.Impossible, wire: str
 ) -> None:
     body = orjson.dumps({**impossible.body(case), "model": f"{wire}/m"})
     if b'"temperature":null' in body:
         body = body.replace(b'"temperature":null', b'"temperature":NaN')
     elif wire == case.shape and impossible.passes(case):
-        assert line.ask(PATHS[case.shape], body)[0] == 200
+        assert forgetful.ask(PATHS[case.shape], body)[0] == 200
         assert len(scripted.requests) == 1
         return
-    error = refused(*line.ask(PATHS[case.shape], body))
+    error = refused(*forgetful.ask(PATHS[case.shape], body))
     assert error["code"] == "invalid_json" or error["param"] == case.param
     assert scripted.requests == []
 

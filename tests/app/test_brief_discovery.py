@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app import cli_configuration
-from app.cli import cli
-from app.discover import BRIEFLY, BRIEFLY_NOTHING, NEXT_STEPS, discover
+from app.cli import configuration as cli_configuration
+from app.cli.discover import BRIEFLY, BRIEFLY_NOTHING, NEXT_STEPS, discover
+from app.cli.main import cli
 
 
 @pytest.fixture(autouse=True)
@@ -19,8 +19,8 @@ def nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, log_as_before: None
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("DRAGOMAN_CONFIG", "OPENAI_API_KEY", "OPENAI_BASE_URL", "DATABRICKS_HOST", "OLLAMA_HOST"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("app.discover.LOCAL", ())
-    monkeypatch.setattr("app.discover.extra_is_installed", lambda: False)
+    monkeypatch.setattr("app.cli.discover.LOCAL", ())
+    monkeypatch.setattr("app.cli.discover.extra_is_installed", lambda: False)
 
 
 @pytest.mark.parametrize("command", [("models",), ("resolve", "x")])

@@ -18,7 +18,7 @@ import pytest
 
 from app.plan import Plan, make_plan
 from app.request import parse_request
-from app.trace import Trace
+from app.telemetry.trace import Trace
 from providers.base import Target
 from tests.app.test_plan import Account
 from tests.laws.profiles import row

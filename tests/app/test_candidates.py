@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.candidates import AS_TOLD, FIRST_PAUSE_S, Candidate, Candidates, pause
+from app.routing.candidates import AS_TOLD, FIRST_PAUSE_S, Candidate, Candidates, pause
 from providers.base import Target
 from providers.unavailable import UnavailableProvider
 from translators.errors import ProxyError

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import cli
+from app.cli.main import cli
 from tests.app.conftest import provider
 from tests.backends.gateway import COMMAND, Gateway, config_text
 from tests.backends.loopback import Reply

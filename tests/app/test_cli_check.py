@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import cli
+from app.cli.main import cli
 from config.schema import Config
 
 GOOD = '[[providers]]\nname = "a"\nkind = "openai"\nbase_url = "http://h/v1"\n\n[aliases]\nx = "a/m"\n'
@@ -39,7 +39,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
     """The configurations that would have been served; no local server is there to be found."""
     configs: list[Config] = []
     monkeypatch.setattr("app.server.run", lambda config, _origin: configs.append(config))
-    monkeypatch.setattr("app.discover.LOCAL", ())
+    monkeypatch.setattr("app.cli.discover.LOCAL", ())
     return configs
 
 
@@ -70,7 +70,7 @@ def test_one_user_for_all_requests_is_a_warning(command: str) -> None:
 
 @pytest.fixture
 def no_extras(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli_configuration.extra_is_installed", lambda: False)
+    monkeypatch.setattr("app.cli.configuration.extra_is_installed", lambda: False)
 
 
 @pytest.mark.usefixtures("no_extras")
@@ -173,7 +173,6 @@ def test_the_installed_command_answers_fast() -> None:
     )
     assert time.monotonic() - began < 5
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 2)
-    code = (
-        "import app.cli, sys; sys.exit(bool({'aiohttp', 'httpx', 'fastapi', 'uvicorn'} & sys.modules.keys()))"
-    )
+    heavy = "{'aiohttp', 'httpx', 'fastapi', 'uvicorn'}"
+    code = f"import app.cli.main, sys; sys.exit(bool({heavy} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2]).returncode == 0

@@ -10,8 +10,8 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import cli
-from app.model_table import print_table
+from app.cli.main import cli
+from app.cli.model_table import print_table
 from tests.app.conftest import Serve
 from tests.backends.gateway import config_text
 from tests.backends.scripted import ScriptedBackend
@@ -51,8 +51,8 @@ def folder(
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("DRAGOMAN_CONFIG", "OPENAI_API_KEY", "OPENAI_BASE_URL", "DATABRICKS_HOST", "OLLAMA_HOST"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("app.discover.LOCAL", ())
-    monkeypatch.setattr("app.discover.extra_is_installed", lambda: False)
+    monkeypatch.setattr("app.cli.discover.LOCAL", ())
+    monkeypatch.setattr("app.cli.discover.extra_is_installed", lambda: False)
     Path("dragoman.toml").write_text(config_text([provider(backend)]) + NAMES)
     return tmp_path
 

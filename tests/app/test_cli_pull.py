@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app import cli_pull
-from app.discover import discover
-from app.pull import RemoteFile
+from app.cli import pull_command as cli_pull
+from app.cli.discover import discover
+from app.cli.pull import RemoteFile
 from providers.onnx import extra
 from providers.onnx.extra import EMBEDDED, NO_EXTRA, pulled_models
 from tests.app.hub import MODEL, Hub

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import cli
+from app.cli.main import cli
 from config.load import check
 from providers.profiles import BY_NAME, resolve
 from providers.quirks_file import Learned, QuirksFile, host_of

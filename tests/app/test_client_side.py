@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.stream import Client
-from app.trace import GONE, Trace
+from app.telemetry.trace import GONE, Trace
 from translators.errors import ProxyError
 from translators.ir import Usage
 
@@ -284,3 +284,43 @@ async def test_release_leaves_nothing_running() -> None:
     client.release()
     await asyncio.sleep(0.03)
     assert len(asyncio.all_tasks()) == 1
+
+
+async def test_a_part_in_the_middle_of_a_stream_goes_out_at_once() -> None:
+    wire, sent = Wire(), list[bytes]()
+
+    def piece(data: bytes) -> bool:
+        sent.append(data)
+        return True
+
+    client = Client(wire.send, trace(), 10, piece=piece)
+    client.expect(Reply(), [])
+    assert not client.pass_on(b"one"), "the head is not out"
+    await client.write(b"one")
+    assert client.pass_on(b"two")
+    assert (wire.bodies, sent) == ([b"one"], [b"two"])
+    client.release()
+
+
+@pytest.mark.parametrize("why", ["full", "first", "beat", "end", "no connection"])
+async def test_what_has_to_wait_or_to_be_looked_at_goes_by_way_of_send(why: str) -> None:
+    wire = Wire()
+    client = Client(wire.send, trace(), 10, piece=None if why == "no connection" else lambda _: why != "full")
+    reply = Reply()
+    client.expect(reply, [])
+    await client.write(b"one")
+    if why == "first":
+        client.on_first = lambda: None
+    if why == "beat":
+        client._beat = asyncio.create_task(asyncio.sleep(0))
+    if why == "end":
+        reply.end = object()
+
+        async def on_end(_: object, data: bytes) -> bytes:
+            return data + b"!"
+
+        client.on_end = on_end
+    assert not client.pass_on(b"two")
+    await client.write(b"two", more=False)
+    assert wire.bodies == [b"one", b"two!" if why == "end" else b"two"]
+    client.release()

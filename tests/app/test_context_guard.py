@@ -41,6 +41,7 @@ def test_too_much_is_refused_with_the_numbers(
     error = reply.json()["error"]
     assert (reply.status_code, error["code"]) == (400, "context_length_exceeded")
     assert error["type"] == "invalid_request_error"
+    assert error["param"] == ("messages" if route.endswith("completions") else "input")
     assert "history 25" in error["message"]
     assert "the model takes 2000" in error["message"]
     assert not scripted.requests

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.discover import LOCAL, NEXT_STEPS, Discovery, discover
+from app.cli.discover import LOCAL, NEXT_STEPS, Discovery, discover
 from config.problems import ConfigErrors
 from tests.backends.loopback import Loopback, Reply, Request
 
@@ -17,6 +17,12 @@ HOST, TOKEN = "https://dbc-1.cloud.databricks.com", "dapi-secret"
 CFG = (
     f"[DEFAULT]\nhost = {HOST}/?o=1\ntoken = {TOKEN}%\n\n[other]\nhost = https://other\ntoken = dapi-other\n"
 )
+
+
+@pytest.fixture(autouse=True)
+def _no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server of the test's own answers late on a busy machine."""
+    monkeypatch.setattr("app.cli.discover.PROBE_S", 5.0)
 
 
 def look(environ: dict[str, str], home: Path, local: Any = (), **server: Any) -> Discovery:
@@ -223,3 +229,22 @@ def test_the_usual_ports() -> None:
     assert {url for _, url, _ in LOCAL} == {
         f"http://127.0.0.1:{place}" for place in ("11434", "8000/v1", "8080/v1", "1234/v1")
     }
+
+
+def test_what_gateways_have_in_common(tmp_path: Path) -> None:
+    url = "postgresql://u:p@db/d"
+    discovery = look({"DRAGOMAN_DATABASE_URL": url, "DRAGOMAN_SEAL_KEY": "s-1"}, tmp_path, port=4001)
+    config = discovery.config
+    assert config.store.kind == "postgres"
+    assert config.store.url is not None
+    assert config.store.url.get_secret_value() == url
+    assert config.server.seal_key is not None
+    assert config.server.seal_key.get_secret_value() == "s-1"
+    assert config.server.port == 4001
+    assert not [line for line in discovery.lines if url in line or "s-1" in line]
+
+
+def test_empty_variables_are_none(tmp_path: Path) -> None:
+    config = look({"DRAGOMAN_DATABASE_URL": "", "DRAGOMAN_SEAL_KEY": ""}, tmp_path).config
+    assert config.store.kind == "sqlite"
+    assert config.server.seal_key is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.discover import discover
+from app.cli.discover import discover
 
 HOST = "https://dbc-1.cloud.databricks.com"
 PAIR = {"DATABRICKS_CLIENT_ID": "id", "DATABRICKS_CLIENT_SECRET": "very-secret"}
@@ -42,7 +42,7 @@ PROFILES = [
 
 @pytest.mark.parametrize(("keys", "sdk", "used"), PROFILES)
 def test_a_profile(keys: str, sdk: bool, used: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.discover.sdk_is_installed", lambda: sdk)
+    monkeypatch.setattr("app.cli.discover.sdk_is_installed", lambda: sdk)
     (tmp_path / ".databrickscfg").write_text(f"[work]\nhost = {HOST}/\n{keys}")
     found = look({"DATABRICKS_CONFIG_PROFILE": "work"}, tmp_path)
     named = [(each.base_url, each.config_profile, each.client_secret) for each in found.config.providers]

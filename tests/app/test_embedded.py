@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.discover import EMBEDDED_MODEL, NEXT_STEPS, ONLY_EMBEDDED, discover
+from app.cli.discover import EMBEDDED_MODEL, NEXT_STEPS, ONLY_EMBEDDED, discover
 from tests.app.onnx_served import FLAT, calls, events, folded
 from tests.backends.gateway import Gateway
 

@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from app.log import Sink
 from app.main import create_app
+from app.telemetry.log import Sink
 from config.schema import Config
 from tests.app.conftest import Serve, Served
 from tests.app.test_streams import (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.app.conftest import Serve
-from tests.app.listed import CHAT, RESPONSES, ListedBackend, by_account, chain, post, target
+from tests.app.listed import CHAT, RESPONSES, ListedBackend, by_account, chain, loaded, post, target
 from tests.app.test_streams import types, wait_for_log
 from tests.backends.loopback import Reply
 from tests.backends.replies import chat_chunk, json_reply, sse_reply
@@ -23,19 +22,6 @@ LONG = {
         "code": "context_length_exceeded",
     }
 }
-
-
-@pytest.fixture(scope="module")
-def _listed() -> Iterator[ListedBackend]:
-    with ListedBackend() as backend:
-        yield backend
-
-
-@pytest.fixture
-def backend(_listed: ListedBackend) -> ListedBackend:
-    _listed.clear()
-    _listed.lists.clear()
-    return _listed
 
 
 # --- the chain -------------------------------------------------------------------------
@@ -129,11 +115,8 @@ def test_fallbacks_of_every_kind_of_name(
 def test_a_fallback_that_cannot_do_it_is_left_out(serve: Serve, backend: ListedBackend) -> None:
     backend.lists = {"b": [{"id": "m", "supported_parameters": ["temperature"]}]}
     backend.play(by_account(a=json_reply(BUSY, 503)))
-    served = serve(
-        fresh=True,
-        providers=[backend.account("a", "m"), backend.account("b"), backend.account("c", "m")],
-        fallbacks={"a/m": ["b/m", "c/m"]},
-    )
+    accounts = [backend.account("a", "m"), backend.account("b"), backend.account("c", "m")]
+    served = loaded(serve(fresh=True, providers=accounts, fallbacks={"a/m": ["b/m", "c/m"]}))
     tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
     assert target(post(served, model="a/m", tools=tools)) == "c/m"
 

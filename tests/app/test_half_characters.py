@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.request import parse_request
-from app.trace import Trace
+from app.telemetry.trace import Trace
 from tests.app.conftest import Serve, provider
 from tests.backends.scripted import ScriptedBackend
 from translators.errors import ProxyError

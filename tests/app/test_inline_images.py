@@ -139,9 +139,10 @@ def test_a_request_without_images_passes_as_it_is(post: Any, scripted: ScriptedB
 
 def test_embeddings_have_no_images(serve: Serve, scripted: ScriptedBackend, pictures: Loopback) -> None:
     served = reaching(serve(providers=[provider(scripted, wire="chat")]), pictures)
-    part = {"content": [{"type": "image_url", "image_url": f"{pictures.origin}/a.png"}]}
+    part = {"type": "image_url", "image_url": {"url": f"{pictures.origin}/a.png"}}
+    ask = {"model": "p/m", "messages": [{"role": "user", "content": [part]}]}
     with served.client() as client:
-        assert client.post("/v1/embeddings", json={"model": "p/m", "input": [part]}).status_code == 200
+        assert client.post("/v1/embeddings", json=ask).status_code == 200
     assert pictures.requests == []
 
 

@@ -17,8 +17,9 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from app import launch, server
-from app.cli import cli
+from app import server
+from app.cli import launch
+from app.cli.main import cli
 from config.schema import Config
 from tests.app.conftest import provider
 from tests.backends.gateway import COMMAND, config_text

@@ -19,8 +19,8 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from app import launch
-from app.cli import cli
+from app.cli import launch
+from app.cli.main import cli
 from config.schema import Config
 from tests.app.conftest import provider
 from tests.backends.gateway import config_text

@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
-from app import models, ranked
-from app.models import ModelList
-from app.ranked import MAX_ANSWERS, Query, RankedLists
+from app.routing import models, ranked
+from app.routing.models import ModelList
+from app.routing.ranked import MAX_ANSWERS, Query, RankedLists
 from config.load import check
 from providers.catalog import Catalog
 from providers.directory import MAX_KEPT, Directory, Names

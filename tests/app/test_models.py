@@ -11,8 +11,8 @@ import httpx
 import orjson
 import pytest
 
-from app import models
-from app.models import ModelList
+from app.routing import models
+from app.routing.models import ModelList
 from providers.base import ModelInfo
 from providers.directory import Entry
 from providers.ranking import make_card

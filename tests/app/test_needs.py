@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from app.needs import Needs, needs_of
+from app.routing.needs import Needs, needs_of
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
 NEW_PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA"}

@@ -15,7 +15,7 @@ from providers.images import Images
 from tests.app.conftest import Serve
 from tests.app.ollama_served import FLAT, PIXEL, TOOL, Json, Start, chat, dropped, models, responses, started
 from tests.backends.loopback import Loopback, Reply
-from tests.backends.ollama_double import OllamaDouble
+from tests.backends.ollama_double import OllamaDouble, Said, json_reply
 
 
 @pytest.fixture
@@ -96,7 +96,9 @@ EFFORTS = [
     ("qwen3:8b", "minimal", "low", True),
     ("qwen3:8b", "low", "low", False),
     ("qwen3:8b", "high", "high", False),
-    ("qwen3:8b", "xhigh", "high", True),
+    ("qwen3:8b", "xhigh", "max", True),
+    ("qwen3:8b", "max", "max", False),
+    ("gpt-oss:20b", "max", "high", True),
     ("plain", "high", None, True),
     ("plain", "none", None, False),
     ("gpt-oss:20b", "medium", "medium", False),
@@ -128,6 +130,20 @@ def test_a_level_that_is_refused_is_left_out_once_and_remembered(start: Start, d
         assert dropped(answer) == ["/reasoning_effort"]
     assert [body.get("think") for body in double.chats] == ["low", None, None]
     assert double.refused == ['think value "low" is not supported for this model']
+
+
+def test_a_server_that_knows_no_max_is_asked_for_it_once(start: Start, double: OllamaDouble) -> None:
+    """The lesser levels it still takes."""
+    fault = 'invalid think value: "max" (must be "high", "medium", "low", true, or false)'
+
+    def answer(body: dict[str, Any]) -> Any:
+        return json_reply({"error": fault}, 400) if body.get("think") == "max" else Said("ok")
+
+    double.answer = answer
+    served = start(double)
+    for effort in ("max", "xhigh", "high"):
+        assert chat(served, reasoning_effort=effort).status_code == 200
+    assert [body.get("think") for body in double.chats] == ["max", None, None, "high"]
 
 
 @pytest.mark.parametrize("shape", ["chat", "responses"])

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.candidates import FIRST_PAUSE_S, pause
+from app.routing.candidates import FIRST_PAUSE_S, pause
 from tests.app.conftest import Serve, provider
 from tests.backends.loopback import Reply
 from tests.backends.replies import json_reply

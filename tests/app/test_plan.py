@@ -12,7 +12,7 @@ import pytest
 from app.payload import with_model
 from app.plan import make_plan
 from app.request import parse_request
-from app.trace import Trace
+from app.telemetry.trace import Trace
 from providers.base import Surface, Target
 from providers.extra_body import ExtraBody
 from translators.errors import ProxyError

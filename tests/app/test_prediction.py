@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.prediction import make_of
+from app.routing.prediction import make_of
 
 HI = {"messages": [{"role": "user", "content": "hi"}]}
 

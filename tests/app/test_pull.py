@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from app import pull as pulling
+from app.cli import pull as pulling
 from providers.onnx.extra import EMBEDDED
 from tests.app.hub import MODEL, Hub, Reply, Request, cut, ranged, sibling, status, whole
 from tests.app.onnx_served import events, folded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.pull_choice import NotChosenError, choose_files
+from app.cli.pull_choice import NotChosenError, choose_files
 
 SMALL = ["chat_template.jinja", "config.json", "tokenizer.json"]
 EXPORTED = [

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from app.gateway import RETIRE_S, Gateway, assemble
-from app.log import Log, Sink
-from app.metrics import Metrics
 from app.stream import Client
+from app.telemetry.log import Log, Sink
+from app.telemetry.metrics import Metrics
 from config.schema import Config
 from providers.health import FAILURES_TO_REST, Health
 from providers.openai import OpenAIProvider
 from providers.quirks import Quirks
 from tests.backends.scripted import ScriptedBackend
+from translators.ir import Usage
 from translators.rejections import Rejection
 
 SETTINGS = {"kind": "openai", "base_url": "http://127.0.0.1:9/v1", "models": ["m"]}
@@ -82,6 +83,20 @@ async def test_models_that_were_listed_stay_known(start: Start) -> None:
     assert gateway.catalog.find("second").choices[0].target.id == "p/second"
     assert gateway.catalog.stale == ["p"]
     assert "second" in [entry.id for entry in gateway.catalog.entries()]
+
+
+async def test_found_dimensions_stay_with_a_provider_that_stays(start: Start) -> None:
+    listed = {"models": ["text-embedding-x"]}
+    gateway = start(config_of({"name": "same", **listed}, {"name": "moved", **listed}))
+    for name in ("same", "moved"):
+        await gateway.catalog.learn_dimensions(f"{name}/text-embedding-x", 3)
+    await gateway.reconfigure(
+        config_of(
+            {"name": "same", **listed}, {"name": "moved", "base_url": "http://127.0.0.1:8/v1", **listed}
+        )
+    )
+    cards = {each.card.provider: each.card.dimensions for each in gateway.catalog.ranking().all}
+    assert cards == {"same": 3, "moved": None}
 
 
 async def test_a_new_list_is_waited_for_but_not_for_long(start: Start) -> None:
@@ -218,3 +233,10 @@ async def test_many_changes_leave_no_task_and_no_catalogue(start: Start) -> None
     assert (
         sum(isinstance(each, OpenAIProvider) and each.name in ("p0", "p1") for each in gc.get_objects()) == 1
     )
+
+
+async def test_new_prices_hold_at_once(start: Start) -> None:
+    gateway = start(config_of({"name": "p"}, prices={"m": {"input": 1, "output": 0}}))
+    assert gateway.prices.cost("p/m", Usage(1_000_000)) == 1.0
+    await gateway.reconfigure(config_of({"name": "p"}, prices={"m": {"input": 2, "output": 0}}))
+    assert gateway.prices.cost("p/m", Usage(1_000_000)) == 2.0

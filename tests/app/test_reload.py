@@ -274,6 +274,13 @@ async def test_settings_of_the_start_stay_and_are_told_each_time(watched: Watche
     assert fixed(watched.served[-1]) == fixed(watched.start)
 
 
+async def test_where_traces_go_is_told_at_the_start(watched: Watched) -> None:
+    watched.path.write_text(f'[telemetry]\nendpoint = "http://127.0.0.1:4318"\n{B}')
+    said = await watched.ticks(3)
+    assert [line["event"] for line in said] == ["config_needs_restart", "config_reloaded"]
+    assert said[0]["settings"] == ["telemetry"]
+
+
 async def test_the_command_line_goes_on_winning(watch: Callable[..., Watched]) -> None:
     watched = watch(A, port=0, workers=2)
     watched.path.write_text("[server]\nport = 4711\nworkers = 5\n" + B)

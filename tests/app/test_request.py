@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from app.request import new_id, parse_request
-from app.trace import Trace
+from app.telemetry.trace import Trace
 from translators.errors import ProxyError
 from translators.ir import Shape
 from translators.lenient import MAX_DEPTH

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -20,19 +19,6 @@ from tests.backends.replies import chat_chunk, chat_completion, json_reply, sse_
 SSE = {"content-type": "text/event-stream"}
 SILENT = Reply(200, SSE, [], "hang")
 BUSY = {"error": {"message": "busy"}}
-
-
-@pytest.fixture(scope="module")
-def _listed() -> Iterator[ListedBackend]:
-    with ListedBackend() as backend:
-        yield backend
-
-
-@pytest.fixture
-def backend(_listed: ListedBackend) -> ListedBackend:
-    _listed.clear()
-    _listed.lists.clear()
-    return _listed
 
 
 # --- silence ---------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.candidates import FIRST_PAUSE_S, most_retries
+from app.routing.candidates import FIRST_PAUSE_S, most_retries
 from tests.app.conftest import Serve, provider
 from tests.app.test_recovery import post
 from tests.backends.replies import chat_completion, json_reply

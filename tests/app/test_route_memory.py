@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,18 +10,6 @@ from providers.images import ImageError
 from tests.app.conftest import Serve
 from tests.app.listed import CHAT, ListedBackend, by_account, chain, post, target
 from tests.backends.replies import chat_chunk, json_reply, sse_reply
-
-
-@pytest.fixture(scope="module")
-def _listed() -> Iterator[ListedBackend]:
-    with ListedBackend() as backend:
-        yield backend
-
-
-@pytest.fixture
-def backend(_listed: ListedBackend) -> ListedBackend:
-    _listed.clear()
-    return _listed
 
 
 def test_a_conversation_does_not_stay_where_its_answer_failed(serve: Serve, backend: ListedBackend) -> None:

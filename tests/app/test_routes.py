@@ -54,8 +54,8 @@ def test_answers_with_and_without_v1(client: httpx.Client, prefix: str, path: st
     ("method", "path", "status"),
     [
         ("GET", "/v1/nothing", 404),
-        ("POST", "/v1/responses/compact", 404),
-        ("POST", "/v1/responses/input_tokens", 404),
+        ("GET", "/v1/responses/compact", 405),
+        ("GET", "/v1/responses/input_tokens", 405),
         ("POST", "/v1/responses/", 404),
         ("DELETE", "/x", 404),
         ("GET", "/v1/chat/completions", 405),
@@ -127,8 +127,10 @@ def test_keys(serve: Serve, scripted: ScriptedBackend) -> None:
         (b'{"model": "p/m", "input": "x", "stream": 3}', 400, "stream", None),
         (b'{"model": "p/m", "input": "x", "previous_response_id": "resp_1"}', 400, "previous_response_id",
          "previous_response_not_found"),
-        (b'{"model": "p/m", "input": "x", "background": true}', 400, "background", None),
-        (b'{"model": "p/m", "input": "x", "conversation": "c"}', 400, "conversation", None),
+        (b'{"model": "p/m", "input": "x", "background": true, "store": false}', 400, "background", None),
+        (b'{"model": "p/m", "input": "x", "conversation": 3}', 400, "conversation", None),
+        (b'{"model": "p/m", "input": "x", "conversation": "c"}', 404, "conversation",
+         "conversation_not_found"),
     ],
 )  # fmt: skip
 def test_faults_of_a_request(client: httpx.Client, raw: bytes, status: int, param: Any, code: Any) -> None:
@@ -167,7 +169,8 @@ def test_a_body_over_the_limit(serve: Serve, scripted: ScriptedBackend) -> None:
     assert len(scripted.requests) == 1
 
 
-def test_a_websocket_upgrade_is_426(served: Served) -> None:
+def test_a_websocket_upgrade_is_426_where_it_is_off(serve: Serve, scripted: ScriptedBackend) -> None:
+    served = serve(providers=[provider(scripted)], server={"websocket": False})
     host = served.base.removeprefix("http://")
     for path in ("/v1/responses", "/responses"):
         connection = http.client.HTTPConnection(host, timeout=5)

@@ -14,7 +14,7 @@ import pytest
 
 from app.protocol import Http
 from app.stream import STALLED, Client
-from app.trace import GONE, Trace
+from app.telemetry.trace import GONE, Trace
 from tests.app.conftest import Serve, Served, provider
 from tests.app.test_client_side import Reply as Machine
 from tests.backends.loopback import Reply

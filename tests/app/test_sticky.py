@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.sticky import MAX_CONVERSATIONS, MAX_KEY, TTL_S, Sticky, conversation
+from app.routing.sticky import MAX_CONVERSATIONS, MAX_KEY, TTL_S, Sticky, conversation
 
 
 @pytest.mark.parametrize(

@@ -271,8 +271,8 @@ def test_a_responses_backend_passes(serve: Serve, scripted: ScriptedBackend) -> 
     [
         ({"input": None}, "input"),
         ({"previous_response_id": "resp_1"}, "previous_response_id"),
-        ({"background": True}, "background"),
-        ({"conversation": "c"}, "conversation"),
+        ({"background": True, "store": False}, "background"),
+        ({"conversation": "c", "previous_response_id": "resp_1"}, "conversation"),
         ({"tools": [{"type": "function"}]}, "tools[0].name"),
         ({"tool_choice": {"type": "function", "name": "g"}}, "tool_choice"),
     ],

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.models import CONTEXT_WINDOW
+from app.routing.models import CONTEXT_WINDOW
 from tests.app.conftest import Serve, provider
 from tests.backends.scripted import ScriptedBackend
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.trace import Trace, dropped, request_id
+from app.telemetry.trace import Trace, dropped, request_id
 from translators.dialect import Loss, Repair
 from translators.errors import ProxyError
 from translators.ir import Usage

@@ -19,8 +19,8 @@ from dataclasses import replace
 import orjson
 
 from app.request import Request, parse_request
-from app.routing import Router
-from app.trace import Trace
+from app.routing.routing import Router
+from app.telemetry.trace import Trace
 from config.schema import Config
 from providers.base import ModelInfo, Provider
 from providers.catalog import Catalog

@@ -35,6 +35,12 @@ def test_a_wrong_value_is_told(table: dict[str, Any], told: str) -> None:
     assert str(problem).startswith(told)
 
 
+@pytest.mark.parametrize("most", [-1, 6])
+def test_continuations_are_bounded(most: int) -> None:
+    (problem,) = find_problems({"answer": {"continuations": most}}, "openai")
+    assert str(problem) == "answer.continuations: should be from 0 to 5"
+
+
 @pytest.mark.parametrize(
     "table",
     [
@@ -42,7 +48,8 @@ def test_a_wrong_value_is_told(table: dict[str, Any], told: str) -> None:
         {"request": {"max_body_bytes": False, "defaults": {"day": datetime.date(2026, 1, 1)}}},
         {"messages": {"tool_call_id": {"max": 1, "pattern": "^[a-z]+$"}}, "tools": {"max": False}},
         {"messages": {"tool_call_id": {"pattern": False}}},
-        {"answer": {"finish_map": {"odd": False}}},
+        {"answer": {"finish_map": {"odd": False}, "continuations": 5}},
+        {"answer": {"continuations": 0}},
     ],
 )
 def test_a_right_value_can_be_resolved(table: dict[str, Any]) -> None:

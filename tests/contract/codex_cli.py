@@ -65,8 +65,11 @@ class Codex:
         catalogue: Catalogue = "json",
         settings: Mapping[str, Any] | None = None,
         servers: Mapping[str, Sequence[str]] | None = None,
+        provider: Mapping[str, Any] | None = None,
     ) -> None:
-        """`settings` are more top-level keys of its configuration; `servers` are commands of MCP servers."""
+        """`settings` are more top-level keys of its configuration, `provider` more of its provider's;
+        `servers` are commands of MCP servers.
+        """
         self._binary, self._base_url, self._model = binary, base_url.rstrip("/"), model
         self.home, self.project = folder / "home", folder / "project"
         for path in (self.home / ".codex", self.project, folder / "tmp"):
@@ -79,10 +82,12 @@ class Codex:
             "GATEWAY_KEY": KEY,
         }
         self._settings, self._servers = settings or {}, servers or {}
+        self._provider = {"name": "gateway", **(provider or {})}
         self._configure(catalogue)
 
-    def task(self) -> Said:
-        """The whole task, from an empty folder."""
+    def task(self, env: Mapping[str, str] | None = None) -> Said:
+        """The whole task, from an empty folder, with more in the environment."""
+        self._env |= env or {}
         return self._exec("first", [PROMPT])
 
     def again(self) -> Said:
@@ -111,6 +116,7 @@ class Codex:
         top = f'model_catalog_json = "{path}"' if catalogue == "json" else ""
         url = f'model_catalog_url = "{self._base_url}/models"' if catalogue == "url" else ""
         more = "\n".join(f"{key} = {toml(value)}" for key, value in self._settings.items())
+        own = "\n".join(f"{key} = {toml(value)}" for key, value in self._provider.items())
         servers = "\n".join(_server(name, command) for name, command in self._servers.items())
         config = f"""
 {more}
@@ -119,7 +125,6 @@ model_provider = "gateway"
 {top}
 
 [model_providers.gateway]
-name = "gateway"
 base_url = "{self._base_url}"
 env_key = "GATEWAY_KEY"
 wire_api = "responses"
@@ -127,6 +132,7 @@ request_max_retries = 2
 stream_max_retries = 2
 stream_idle_timeout_ms = 30000
 {url}
+{own}
 {servers}
 """
         (self.home / ".codex" / "config.toml").write_text(config)

@@ -76,11 +76,11 @@ UNSUPPORTED: dict[str, dict[str, str]] = {
         **{f"response.{kind}.{step}": _PROGRESS for kind, steps in _HOSTED_EVENTS.items() for step in steps},
         **{f"response.{kind}": _AUDIO for kind in _AUDIO_EVENTS},
         "response.compaction.compacting": "progress; the item tells the whole",
-        "response.queued": "background replies need storage, which is not built yet",
+        "response.queued": "no backend is asked for background work: it is done here",
     },
     "responses statuses": {
-        "queued": "background replies need storage, which is not built yet",
-        "in_progress": "background replies need storage, which is not built yet",
+        "queued": "no backend is asked for background work: it is done here",
+        "in_progress": "no backend is asked for background work: it is done here",
     },
     "responses usage": {"cache_write_tokens_details": _COUNT},
 }

@@ -5,7 +5,6 @@ Runs where the Codex CLI is; DRAGOMAN_REQUIRE_CODEX=1 (set by .ci/run) makes its
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,19 +15,9 @@ import pytest
 from tests.backends.coding_backend import MODEL, THOUGHT, CodingBackend, Plan
 from tests.backends.coding_task import STILL_DONE
 from tests.backends.gateway import Gateway
-from tests.contract.codex_cli import Catalogue, Codex, Said, find_codex, shortcomings
+from tests.contract.codex_cli import Catalogue, Codex, Said, shortcomings
 
 TASK = ["write", "patch", "check", "done"]
-
-
-@pytest.fixture
-def codex_binary() -> Path:
-    found = find_codex()
-    if found is None and os.environ.get("DRAGOMAN_REQUIRE_CODEX") == "1":
-        pytest.fail("DRAGOMAN_REQUIRE_CODEX=1, but there is no Codex CLI")
-    if found is None:
-        pytest.skip("no Codex CLI here: make codex")
-    return found
 
 
 def openai(origin: str) -> dict[str, Any]:

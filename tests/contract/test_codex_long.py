@@ -42,7 +42,7 @@ from tests.backends.long_task import (
     notes_after,
 )
 from tests.backends.workshop import SERVERS, Workshop
-from tests.contract.codex_cli import Codex, Said, find_codex
+from tests.contract.codex_cli import Codex, Said
 
 LONG, SHORT = 60, 16
 _SYSTEM_FIRST = "System message must be at the beginning"
@@ -68,13 +68,7 @@ class Run:
 
 
 @pytest.fixture
-def start(tmp_path: Path, start_gateway: Callable[..., Gateway]) -> Callable[..., Run]:
-    binary = find_codex()
-    if binary is None and os.environ.get("DRAGOMAN_REQUIRE_CODEX") == "1":
-        pytest.fail("DRAGOMAN_REQUIRE_CODEX=1, but there is no Codex CLI")
-    if binary is None:
-        pytest.skip("no Codex CLI here: make codex")
-
+def start(codex_binary: Path, tmp_path: Path, start_gateway: Callable[..., Gateway]) -> Callable[..., Run]:
     def started(*backends: Character) -> Run:
         """Providers are named `up0`, `up1`, ...; Codex begins with the first."""
         workshop = Workshop(tmp_path / "workshop")
@@ -82,7 +76,7 @@ def start(tmp_path: Path, start_gateway: Callable[..., Gateway]) -> Callable[...
         gateway = start_gateway([{**b.provider(), "name": f"up{at}"} for at, b in enumerate(backends)])
         servers = {name: workshop.command(name) for name in SERVERS}
         folder, model = tmp_path / "codex", f"up0/{backends[0].model}"
-        codex = Codex(binary, folder, f"{gateway.base}/v1", model, settings=SETTINGS, servers=servers)
+        codex = Codex(codex_binary, folder, f"{gateway.base}/v1", model, settings=SETTINGS, servers=servers)
         shutil.copy(workshop.picture, codex.project / "pic.png")
         return Run(codex, workshop, gateway)
 

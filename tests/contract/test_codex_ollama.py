@@ -18,7 +18,6 @@ from tests.backends.gateway import Gateway
 from tests.backends.loopback import Reply
 from tests.backends.ollama_double import Model, OllamaDouble, Said, json_reply, lines, ndjson
 from tests.contract.codex_cli import Codex, shortcomings
-from tests.contract.test_codex import codex_binary as codex_binary
 
 TASK = ["write", "patch", "check", "done"]
 NAME = "coder:7b"

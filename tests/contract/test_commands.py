@@ -79,10 +79,11 @@ request = {drpo = ["metadata"]}
         assert part in said, said
 
 
-def test_a_websocket_is_told_to_use_post(tmp_path: Path) -> None:
+def test_a_websocket_that_is_turned_off_is_told_to_use_post(tmp_path: Path) -> None:
     """426 makes Codex fall back at once; any other refusal costs it seven tries."""
     upgrade = {"upgrade": "websocket", "connection": "upgrade", "sec-websocket-version": "13"}
-    with Gateway(tmp_path) as gateway, gateway.client() as client:
+    off = config_text([], server={"websocket": False})
+    with Gateway(tmp_path, off) as gateway, gateway.client() as client:
         headers = {**upgrade, "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA=="}
         assert client.get("/v1/responses", headers=headers).status_code == 426
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from app.cli.configuration import CONFIG_ERROR
 from app.server import LAST_WORDS_S
 from config.environment import substitute
 from config.load import parse
@@ -26,7 +27,9 @@ MANIFESTS = sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml"))
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 BIN = Path(sys.executable).parent
 OLDEST_KUBERNETES = "1.30"
-GATEWAY_SERVICES = ("dragoman", "dragoman-2")
+UNIT = (ROOT / "deploy" / "dragoman.service").read_text()
+REPLICAS = ("replica-1", "replica-2")
+GATEWAY_SERVICES = ("dragoman", *REPLICAS)
 
 
 def check(*argv: str) -> None:
@@ -75,7 +78,7 @@ def test_the_manifests_follow_the_schemas_of_kubernetes(version: str) -> None:
 def test_nginx_takes_its_configuration(tmp_path: Path) -> None:
     """Names of other containers mean nothing here: this machine stands for them."""
     text = (ROOT / "deploy" / "nginx.conf").read_text()
-    for name in ("dragoman-2", "dragoman"):
+    for name in REPLICAS:
         text = text.replace(f"server {name}:", "server 127.0.0.1:")
     file = tmp_path / "nginx.conf"
     file.write_text(text.replace("/tmp/", f"{tmp_path}/"))
@@ -185,7 +188,8 @@ def test_the_replicas_of_a_deployment_open_each_other_s_capsules() -> None:
 
 def test_the_compose_file_s_profiles() -> None:
     active = {name: each.get("profiles", []) for name, each in COMPOSE["services"].items()}
-    assert active == {"dragoman": [], "ollama": ["ollama"], "dragoman-2": ["replicas"], "nginx": ["replicas"]}
+    replicas = {name: ["replicas"] for name in ("postgres", *REPLICAS, "nginx")}
+    assert active == {"dragoman": [], "ollama": ["ollama"], **replicas}
 
 
 @pytest.mark.parametrize("name", [*GATEWAY_SERVICES, "nginx"])
@@ -212,7 +216,7 @@ def test_the_gateways_of_the_compose_file_share_their_state() -> None:
 
 def test_nginx_knows_every_gateway_of_the_compose_file_and_as_large_a_body() -> None:
     text = (ROOT / "deploy" / "nginx.conf").read_text()
-    assert all(f"server {name}:4000 " in text for name in GATEWAY_SERVICES)
+    assert all(f"server {name}:4000 " in text for name in REPLICAS)
     assert f"client_max_body_size {Server().max_body_bytes // 2**20}m;" in text
 
 
@@ -221,3 +225,22 @@ def test_the_health_check_goes_by_the_answer(start_gateway: StartGateway) -> Non
     assert healthcheck.healthy("/health", port)
     assert not healthcheck.healthy("/ready", port), "no provider"
     assert not healthcheck.healthy("/health", "1")
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_systemd_takes_its_unit(tmp_path: Path) -> None:
+    """The command is not installed in its place here: a program that is stands for it."""
+    file = tmp_path / "dragoman.service"
+    file.write_text(UNIT.replace("/opt/dragoman/bin/dragoman", "/bin/true"))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(file)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "dragoman.service" not in done.stderr, done.stderr
+
+
+def test_the_unit_is_given_the_time_that_open_answers_have() -> None:
+    told = dict(line.split("=", 1) for line in UNIT.splitlines() if "=" in line and not line.startswith("#"))
+    assert int(told["TimeoutStopSec"]) >= Server().shutdown_grace_s + LAST_WORDS_S
+    assert told["RestartPreventExitStatus"] == str(CONFIG_ERROR)
+    assert told["User"] != "root"

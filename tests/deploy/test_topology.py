@@ -54,7 +54,7 @@ def free_port() -> int:
 def nginx_configuration(folder: Path, port: int, gateways: list[Gateway]) -> Path:
     """That of deploy/, with the addresses of processes for the containers, and the test's folder for /tmp."""
     text = (ROOT / "deploy" / "nginx.conf").read_text()
-    for name, each in zip(("dragoman:4000", "dragoman-2:4000"), gateways, strict=True):
+    for name, each in zip(("replica-1:4000", "replica-2:4000"), gateways, strict=True):
         assert f"server {name} " in text
         text = text.replace(f"server {name} ", f"server {each.base.removeprefix('http://')} ")
     assert "listen 8080;" in text

@@ -110,6 +110,8 @@ def test_a_404_names_what_is_near() -> None:
         found.find("gpt-so")
     with pytest.raises(ProxyError, match="GET /v1/models lists"):
         found.find("qqqq-0000")
+    with pytest.raises(ProxyError, match="no model that is listed is in that class"):
+        found.find("chat-fast")
     with pytest.raises(ProxyError, match="no provider is configured"):
         catalog().find("anything")
 

@@ -13,6 +13,7 @@ from providers.http import HttpClient
 from providers.ollama import OllamaProvider
 from providers.ollama_listing import MAX_SHOWN, describe
 from providers.openai import Settings
+from providers.ranking import make_card
 from tests.backends.loopback import Loopback, Reply, Request
 from tests.backends.ollama_double import Model, OllamaDouble, json_reply
 from translators.errors import ProxyError
@@ -57,7 +58,7 @@ LAYERS: list[tuple[Json, str, Any]] = [
     ({"capabilities": ("completion",)}, "reasoning.ask", "none"),
     ({"capabilities": ()}, "reasoning.ask", "openai"),
     ({"family": "gptoss"}, "reasoning.efforts", ["low", "medium", "high"]),
-    ({"entry": {"details": 3}}, "reasoning.efforts", ["none", "low", "medium", "high"]),
+    ({"entry": {"details": 3}}, "reasoning.efforts", ["none", "low", "medium", "high", "max"]),
     ({}, "messages.media.image", "keep"),
     ({"capabilities": ("completion",)}, "messages.media.image", "refuse"),
     ({}, "messages.media.audio", "refuse"),
@@ -77,6 +78,19 @@ async def test_what_the_server_says_is_a_layer(make: Make, model: Json, key: str
         )
         assert provider.profile("m", "ollama") == provider.profile("m:latest", "ollama")
         assert before.name == "ollama"
+
+
+@pytest.mark.parametrize(("capable", "shows", "length"), [("embedding", 1, 768), ("completion", 0, None)])
+async def test_a_new_server_is_asked_for_the_length_of_embeddings(
+    make: Make, capable: str, shows: int, length: int | None
+) -> None:
+    """S ollama: its list may tell capabilities and context, and no `embedding_length`."""
+    details = {"family": "bert", "context_length": 512}
+    told = Model("m:latest", capabilities=(capable,), entry={"details": details}, embedding=768)
+    with OllamaDouble([told]) as server:
+        (info,) = await make(server.origin).models()
+        assert server.asked("/api/show") == shows
+        assert make_card(info, "ollama").dimensions == length
 
 
 async def test_a_configuration_has_the_last_word(make: Make, double: OllamaDouble) -> None:
