@@ -4,7 +4,7 @@
 ARG PYTHON=3.13
 
 FROM python:${PYTHON}-slim AS build
-# Optional parts, comma separated: databricks, images, onnx. docs/dependencies.md says what they are for.
+# Optional parts, comma separated: databricks, encryption, images, onnx, otel, postgres, redis; docs/dependencies.md.
 ARG EXTRAS=""
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
@@ -31,7 +31,7 @@ ENV PATH=/opt/dragoman/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 XD
 # A dragoman.toml mounted here is found, any other place is named by DRAGOMAN_CONFIG; without a file, what the
 # environment offers is served. Off loopback a key is required: DRAGOMAN_API_KEY, or api_keys in the file.
 WORKDIR /etc/dragoman
-# What must outlive the container: the key that sealed reasoning is signed with, and what backends refuse.
+# What must outlive the container: stored responses, the key of sealed reasoning, what backends refuse.
 VOLUME /var/lib/dragoman
 USER 10001:10001
 EXPOSE 4000

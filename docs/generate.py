@@ -1,4 +1,4 @@
-"""Write the generated parts of the documentation, so that they cannot drift from the code.
+"""Write the generated parts and files of the documentation, so that they cannot drift from the code.
 
     python -m docs.generate            rewrite the parts
     python -m docs.generate --check    exit 1 and name the pages that are not up to date
@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import orjson
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
+from app import openapi
+from app.telemetry.metrics import METRICS, PREFIX
 from config import schema
 from providers import rows, rows_databricks, rows_hosted
 from providers.profiles import ROWS
@@ -34,7 +36,7 @@ from translators.params import PARAMS, Param
 from translators.profile import FREE_FORM, Profile
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/mapping.md", "docs/quirks.md", "docs/operations.md")
+PAGES = ("README.md", "docs/mapping.md", "docs/quirks.md", "docs/configuration.md", "docs/observability.md")
 _PART = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 
 
@@ -45,6 +47,8 @@ def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 
 def code(value: Any) -> str:
+    if isinstance(value, SecretStr):  # a default is none
+        value = value.get_secret_value()
     return f"`{value}`" if isinstance(value, str) else f"`{orjson.dumps(value).decode()}`"
 
 
@@ -205,8 +209,14 @@ def configuration() -> str:
     notes = _field_notes(schema.__file__)
     sections: Mapping[str, type[BaseModel]] = {
         "server.": schema.Server,
+        "store.": schema.Store,
+        "background.": schema.Background,
+        "limits.": schema.RateLimits,
+        "compaction.": schema.Compaction,
         "providers.": schema.ProviderConfig,
         "groups.NAME.": schema.Member,
+        "telemetry.": schema.Telemetry,
+        "prices.NAME.": schema.Price,
         "": schema.Config,  # what is no section has a note
     }
     return table(
@@ -252,6 +262,21 @@ def _allowed(hint: Any) -> str:
     return {str: "text", int: "whole number", float: "number", bool: "`true`, `false`"}.get(hint, str(hint))
 
 
+def metrics() -> str:
+    """What `/metrics` tells."""
+    total = {"counter": "_total"}
+    lines = [
+        [
+            code(f"{PREFIX}{each.name}{total.get(each.kind, '')}"),
+            each.kind,
+            ", ".join(map(code, each.labels)),
+            each.meaning,
+        ]
+        for each in METRICS
+    ]
+    return table(["name", "kind", "labels", "what"], lines)
+
+
 # --- writing ---------------------------------------------------------------------------
 
 PARTS: Mapping[str, Callable[[], str]] = {
@@ -261,6 +286,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "profiles": profiles,
     "profile-keys": profile_keys,
     "configuration": configuration,
+    "metrics": metrics,
 }
 
 
@@ -269,14 +295,31 @@ def rendered(text: str) -> str:
     return _PART.sub(lambda found: f"{found[1]}{PARTS[found[2]]()}\n{found[3]}", text)
 
 
+FILES: Mapping[str, Callable[[], bytes]] = {
+    "docs/openapi.json": lambda: orjson.dumps(openapi.document(), option=orjson.OPT_INDENT_2) + b"\n"
+}
+"""Whole files that are made."""
+
+
+def made() -> dict[str, bytes]:
+    """Every page and file by name, as the code says it."""
+    pages = {page: rendered((ROOT / page).read_text()).encode() for page in PAGES}
+    return pages | {name: make() for name, make in FILES.items()}
+
+
+def is_stale(name: str, content: bytes) -> bool:
+    path = ROOT / name
+    return not path.exists() or path.read_bytes() != content
+
+
 def main() -> int:
-    stale = [page for page in PAGES if rendered((ROOT / page).read_text()) != (ROOT / page).read_text()]
+    stale = {name: content for name, content in made().items() if is_stale(name, content)}
     if "--check" in sys.argv:
         for page in stale:
             print(f"{page} is not what the code says: run `make docs`", file=sys.stderr)
         return 1 if stale else 0
-    for page in stale:
-        (ROOT / page).write_text(rendered((ROOT / page).read_text()))
+    for page, content in stale.items():
+        (ROOT / page).write_bytes(content)
         print(f"wrote {page}")
     return 0
 
