@@ -167,9 +167,11 @@ async def length_before_the_end(asked: Asked) -> None:
     """What is left over is no part of this answer, and of no other."""
     data = asked.answer()
     cut = data.rindex(b'"finish_reason":"stop"' if asked.is_chat else b"completed")
-    await asked.send(asked.head(length(data[:cut])), data[:cut])
+    # Kept open, the rest might come when the next request waits already, and nothing would tell it apart.
+    await asked.send(asked.head(length(data[:cut]), "connection: close"), data[:cut])
     await asyncio.sleep(0.05)
     await asked.send(data[cut:])
+    asked.writer.close()
 
 
 @fault("ok", 502)
