@@ -22,8 +22,9 @@ from .access.scopes import Scope as ModelScope
 from .access.scopes import entry_within
 from .bodies import Receive, read_body
 from .calls import answer_call, framed
-from .context.compact import compact_method
-from .context.input_tokens import input_tokens_method
+from .context.compact import compact
+from .context.door_route import door_method
+from .context.input_tokens import count_tokens
 from .errors import JSON
 from .events import follow
 from .gateway import Gateway
@@ -85,8 +86,8 @@ def routes(gateway: Gateway) -> list[Route]:
         one, items = stored_methods(gateway)
         found += [
             _route(gateway, prefix + "/responses", responses),
-            _route(gateway, prefix + "/responses/input_tokens", input_tokens_method(gateway)),
-            _route(gateway, prefix + "/responses/compact", compact_method(gateway)),
+            _route(gateway, prefix + "/responses/input_tokens", door_method(gateway, count_tokens)),
+            _route(gateway, prefix + "/responses/compact", door_method(gateway, compact)),
             _route(gateway, prefix + "/responses/{id}", one),
             _route(gateway, prefix + "/responses/{id}/input_items", items),
             _route(gateway, prefix + "/responses/{id}/cancel", cancel_methods(gateway)),

@@ -6,7 +6,7 @@ The user's messages stay, the newest of them at least, and those of the system; 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,17 +15,14 @@ from translators.compaction import kept
 from translators.ir import Json, Usage
 from translators.usage import write_responses_usage
 
-from ..bodies import read_body
-from ..calls import expanded, within_limits
+from ..plan import Plan
 from ..request import Request, new_id
 from .compaction import compaction
-from .doors import ask, first_plan, has
+from .doors import ask, has
 
 if TYPE_CHECKING:
     from ..gateway import Gateway
     from ..routes import Exchange
-
-    Serve = Callable[[Exchange], Awaitable[None]]
 
 _KEYS = frozenset(
     {"model", "input", "instructions", "prompt_cache_key", "prompt_cache_retention", "service_tier"}
@@ -33,20 +30,7 @@ _KEYS = frozenset(
 """What OpenAI takes there (openai 3.57.0)."""
 
 
-def compact_method(gateway: Gateway) -> Mapping[str, Serve]:
-    async def compact(exchange: Exchange) -> None:
-        raw = await read_body(exchange.receive, exchange.headers, gateway.server.max_body_bytes)
-        exchange.client.watch(exchange.receive, exchange.lent)
-        async with within_limits(gateway, exchange.headers, exchange.client, raw):
-            await _answer(gateway, exchange, raw)
-
-    return {"POST": compact}
-
-
-async def _answer(gateway: Gateway, exchange: Exchange, raw: bytes) -> None:
-    request = await expanded(gateway, raw, exchange.headers, exchange.client)
-    route = gateway.router.route(request, exchange.headers, gateway.catalog)
-    plan = first_plan(request, route.targets[0])
+async def compact(gateway: Gateway, exchange: Exchange, request: Request, plan: Plan) -> None:
     made = await ask(plan, "compact", _KEYS) if has(plan, "compact") else None
     if made is None:
         made = await _compacted(request, exchange.headers, gateway)

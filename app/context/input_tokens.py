@@ -5,23 +5,19 @@ A backend that counts is asked; for the others it is estimated, which `x-dragoma
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 import orjson
 
 from translators.budget import prompt_tokens
 
-from ..bodies import read_body
-from ..calls import expanded, within_limits
 from ..plan import Plan
-from .doors import ask, first_plan, has
+from ..request import Request
+from .doors import ask, has
 
 if TYPE_CHECKING:
     from ..gateway import Gateway
     from ..routes import Exchange
-
-    Serve = Callable[[Exchange], Awaitable[None]]
 
 _KEYS = frozenset(
     {
@@ -33,20 +29,7 @@ _KEYS = frozenset(
 ESTIMATED = (b"x-dragoman-estimated", b"true")
 
 
-def input_tokens_method(gateway: Gateway) -> Mapping[str, Serve]:
-    async def count(exchange: Exchange) -> None:
-        raw = await read_body(exchange.receive, exchange.headers, gateway.server.max_body_bytes)
-        exchange.client.watch(exchange.receive, exchange.lent)
-        async with within_limits(gateway, exchange.headers, exchange.client, raw):
-            await _answer(gateway, exchange, raw)
-
-    return {"POST": count}
-
-
-async def _answer(gateway: Gateway, exchange: Exchange, raw: bytes) -> None:
-    request = await expanded(gateway, raw, exchange.headers, exchange.client)
-    route = gateway.router.route(request, exchange.headers, gateway.catalog)
-    plan = first_plan(request, route.targets[0])
+async def count_tokens(_: Gateway, exchange: Exchange, __: Request, plan: Plan) -> None:
     exact = await _counted(plan)
     tokens = prompt_tokens(orjson.loads(plan.payload), plan.profile.request) if exact is None else exact
     body = orjson.dumps({"object": "response.input_tokens", "input_tokens": tokens})
