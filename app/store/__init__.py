@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 
 import structlog
 
+from config.extras import store_lacks
 from config.schema import Store
 from providers.quirks_file import state_file
 
-from .base import ChainTooLong, Record, ResponseStore, StoreDown
+from .base import ChainTooLong, Record, ResponseStore, StoreDown, is_id
 from .memory import MemoryStore
 from .missing import MissingStore
 from .sqlite import SqliteStore
 
-__all__ = ["ChainTooLong", "MemoryStore", "Record", "ResponseStore", "StoreDown", "open_store"]
-
-_EXTRAS = {"postgres": ("sqlalchemy", "asyncpg"), "encryption": ("cryptography",)}
-"""What an extra brings."""
+__all__ = ["ChainTooLong", "MemoryStore", "Record", "ResponseStore", "StoreDown", "is_id", "open_store"]
 
 _log = structlog.get_logger("dragoman.store")
 
@@ -29,26 +26,16 @@ def open_store(config: Store, environ: Mapping[str, str] = os.environ) -> Respon
     """The configured store, None: nothing is kept. It connects when it is first needed."""
     if config.kind == "off":
         return None
-    lacking = _lacking(config)
+    lacking = store_lacks(config)
     if lacking is not None:
-        reason = f"pip install 'dragoman[{lacking}]' is needed for it"
-        _log.error("store:unavailable", reason=reason)
-        return MissingStore(reason)
+        _log.error("store:unavailable", reason=lacking.message)
+        return MissingStore(lacking.message)
     store = _open(config, environ)
     if config.encryption_key is None or isinstance(store, MemoryStore):
         return store
     from .sealed import SealedStore
 
     return SealedStore(store, config.encryption_key.get_secret_value())
-
-
-def _lacking(config: Store) -> str | None:
-    """The extra that is not installed, None: all is there."""
-    wanted = {"postgres": config.kind == "postgres", "encryption": config.encryption_key is not None}
-    for extra, needed in wanted.items():
-        if needed and any(find_spec(module) is None for module in _EXTRAS[extra]):
-            return extra
-    return None
 
 
 def _open(config: Store, environ: Mapping[str, str]) -> ResponseStore:

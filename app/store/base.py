@@ -4,6 +4,8 @@ A record is one response with the input that was its own. A conversation is a *c
 naming the one before it, so that a turn is written once however long the conversation is. Records of one
 chain expire together, `ttl_s` after the last of them was written: a conversation that goes on loses nothing.
 
+Ids of responses and of items come from backends and clients: only those that `is_id` takes get here.
+
 All implementations pass one test (`tests/app/store/test_conformance.py`).
 """
 
@@ -21,12 +23,27 @@ MAX_CHAIN = 100_000
 """Records of one chain that are read at most; its bytes are limited too, and sooner."""
 
 
+MOST_ID = 1024
+"""Bytes of an id. An entry of a PostgreSQL index holds 2,704, other columns included."""
+
+
 class StoreDown(Exception):
     """The store cannot do it now (gone, locked, full, too slow); the text says why."""
 
 
 class ChainTooLong(Exception):
     """The records of a chain hold more bytes than were asked for at most."""
+
+
+def is_id(text: str) -> bool:
+    """Whether every store takes it as an id; under any other nothing is stored.
+
+    PostgreSQL takes no NUL in a text, no database half a surrogate pair.
+    """
+    try:
+        return len(text.encode()) <= MOST_ID and "\0" not in text
+    except UnicodeEncodeError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from .base import Record
+from .runs import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,14 @@ class ConversationStore(Protocol):
 
         The ids of entries that are taken already: then nothing was written. Empty: it is done. None: there is
         no such conversation, and `record` alone was kept.
+        """
+        ...
+
+    async def end_turn(self, step: Step, id: str, entries: Sequence[Entry]) -> Collection[str] | None:
+        """What a background run has come to, and `entries` that are appended with it, or nothing of it.
+
+        The ids of entries that are taken already: then nothing was written. None: neither was, as
+        `RunStore.step` refuses it. Empty: it is done; of a conversation that is gone the step alone.
         """
         ...
 

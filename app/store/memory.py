@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -22,15 +23,23 @@ class _Chain:
 class MemoryStore:
     """Bounded: the chains that were continued longest ago make room for new ones."""
 
-    def __init__(self, ttl_s: float, max_bytes: int, now: Callable[[], float] = time.time) -> None:
-        self._ttl_s, self._max_bytes, self._now = ttl_s, max_bytes, now
+    def __init__(
+        self,
+        ttl_s: float,
+        max_bytes: int,
+        now: Callable[[], float] = time.time,
+        max_chains: float = math.inf,
+    ) -> None:
+        self._ttl_s, self.max_bytes, self._now, self._max_chains = ttl_s, max_bytes, now, max_chains
         self._records: dict[tuple[str, str], Record] = {}
         self._items: dict[tuple[str, str], str] = {}
         self._chains: OrderedDict[str, _Chain] = OrderedDict()
         """By their expiry, which is the order in which they were last written to."""
-        self._size = 0
+        self.size = 0
         self.runs = MemoryRuns(self.put, self._grown)
-        self.conversations = MemoryConversations(self._make_room, self._touch, self._shrink, self._put)
+        self.conversations = MemoryConversations(
+            self._make_room, self._touch, self._shrink, self._put, self.runs.step
+        )
 
     async def check(self) -> None:
         """Memory is always there."""
@@ -84,13 +93,18 @@ class MemoryStore:
     def _make_room(self) -> None:
         now = self._now()
         while self._chains:
-            name, oldest = next(iter(self._chains.items()))
-            if oldest.expires > now and self._size <= self._max_bytes:
+            oldest = next(iter(self._chains.values()))
+            if oldest.expires > now and self.size <= self.max_bytes and len(self._chains) <= self._max_chains:
                 return
-            for key in list(oldest.ids):
-                self._drop(key)
-            self.conversations.forget(name)
-            self._shrink(name, oldest.size)
+            self.forget_oldest()
+
+    def forget_oldest(self) -> None:
+        """Take out the chain that was continued longest ago; there has to be one."""
+        name, oldest = next(iter(self._chains.items()))
+        for key in list(oldest.ids):
+            self._drop(key)
+        self.conversations.forget(name)
+        self._shrink(name, oldest.size)
 
     def _grown(self, key: tuple[str, str], size: int) -> bool:
         """Count bytes that were added to a record's log; whether the record is there."""
@@ -98,7 +112,7 @@ class MemoryStore:
         if record is None:
             return False
         self._chains[record.chain].size += size
-        self._size += size
+        self.size += size
         self._make_room()
         return key in self._records
 
@@ -125,13 +139,13 @@ class MemoryStore:
         chain.expires = self._now() + self._ttl_s
         self._chains.move_to_end(name)
         chain.size += size
-        self._size += size
+        self.size += size
 
     def _shrink(self, name: str, size: int) -> None:
         chain = self._chains.get(name)
         if chain is None:
             return
         chain.size -= size
-        self._size -= size
+        self.size -= size
         if not chain.size:  # whatever is in it has one
             del self._chains[name]

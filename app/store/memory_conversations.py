@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from .base import ChainTooLong, Record
 from .conversations import Conversation, Entry, fitting
+from .runs import Step
 
 Grow = Callable[[str, int], None]
 """A chain has become larger by that many bytes (or smaller)."""
@@ -22,10 +23,15 @@ class _Kept:
 
 class MemoryConversations:
     def __init__(
-        self, look: Callable[[], None], touch: Grow, shrink: Grow, put: Callable[[Record], None]
+        self,
+        look: Callable[[], None],
+        touch: Grow,
+        shrink: Grow,
+        put: Callable[[Record], None],
+        step: Callable[[Step], Awaitable[bool]],
     ) -> None:
         """`look` takes out what has expired or has no room; `touch` makes a chain live on as well."""
-        self._look, self._touch, self._shrink, self._put = look, touch, shrink, put
+        self._look, self._touch, self._shrink, self._put, self._step = look, touch, shrink, put, step
         self._kept: dict[str, _Kept] = {}
         self._holders: dict[tuple[str, str], str] = {}
         """(owner, entry) -> the last conversation that took it."""
@@ -60,8 +66,7 @@ class MemoryConversations:
         self, owner: str, id: str, entries: Sequence[Entry], record: Record | None = None
     ) -> Collection[str] | None:
         kept = self._find(owner, id)
-        taken = [entry.id for entry in entries if kept is not None and entry.id in kept.bodies]
-        if taken:
+        if taken := _taken(kept, entries):
             return taken
         if kept is not None:
             self._append(kept, entries)
@@ -69,6 +74,17 @@ class MemoryConversations:
             self._put(record)
         self._look()
         return None if kept is None else ()
+
+    async def end_turn(self, step: Step, id: str, entries: Sequence[Entry]) -> Collection[str] | None:
+        if taken := _taken(self._find(step.owner, id), entries):
+            return taken
+        if not await self._step(step):  # which waits for nothing
+            return None
+        kept = self._find(step.owner, id)
+        if kept is not None:
+            self._append(kept, entries)
+        self._look()
+        return ()
 
     async def entries(self, owner: str, id: str, max_bytes: int) -> Sequence[Entry] | None:
         kept = self._find(owner, id)
@@ -131,3 +147,8 @@ class MemoryConversations:
         key = kept.conversation.owner, entry
         if self._holders.get(key) == kept.conversation.id:
             del self._holders[key]
+
+
+def _taken(kept: _Kept | None, entries: Sequence[Entry]) -> list[str]:
+    """The ids that are in the conversation already."""
+    return [entry.id for entry in entries if kept is not None and entry.id in kept.bodies]

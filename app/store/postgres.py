@@ -7,8 +7,11 @@ server was started anew) is replaced and asked once more: every statement here m
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import text
@@ -19,17 +22,16 @@ from .base import MAX_CHAIN, ChainTooLong, Record, StoreDown
 from .postgres_conversations import PostgresConversations
 from .postgres_runs import PostgresRuns
 from .schema import HELD, NEWEST, OF_CHAINS, newer, steps_after
+from .trial import TRIAL_BYTES, Trial
 
 T = TypeVar("T")
 
 PURGE_S = 60.0
 """Between two looks for what has expired."""
 _AT_ONCE = 500
+"""Chains of one transaction of a purge."""
 _LOCK = 0x647261676F6D616E
-"""Of one gateway at a time, while it changes tables or purges: `dragoman` in ASCII."""
-
-_NUL = "\0"
-"""PostgreSQL takes none in a text. A client may send one all the same: no trouble of the store."""
+"""Of one gateway at a time, while it changes tables: `dragoman` in ASCII."""
 
 _FIELDS = "r.owner, r.id, r.chain, r.previous, r.created, r.input, r.response, r.target, r.upstream"
 _ALIVE = "JOIN chains c ON c.id = r.chain AND c.expires > :now"
@@ -71,13 +73,20 @@ _DELETE_RUN = [
     text(f"DELETE FROM {table} WHERE owner = :owner AND id = :id")  # noqa: S608
     for table in ("run_events", "runs")
 ]
-_OLDEST = text(f"""
-    SELECT id FROM (
+_EXPIRED = text(
+    "SELECT id FROM chains WHERE expires <= :now ORDER BY expires LIMIT :count FOR UPDATE SKIP LOCKED"
+)
+_OVER = text(f"""
+    SELECT id, expires FROM (
         SELECT c.id, c.expires, sum(coalesce(s.bytes, 0)) OVER (ORDER BY c.expires DESC, c.id) AS held
         FROM chains c LEFT JOIN (SELECT chain, sum(bytes) AS bytes FROM {HELD} h GROUP BY chain) s
         ON s.chain = c.id
-    ) newest_first WHERE expires <= :now OR held > :most
+    ) newest_first WHERE held > :most ORDER BY expires
 """)  # noqa: S608
+_STILL_OVER = text(
+    "SELECT id FROM chains WHERE id = ANY(:ids) AND expires <= :expires FOR UPDATE SKIP LOCKED"
+)
+"""Without those that have been continued since."""
 _TAKE_OUT = [
     text(f"DELETE FROM {table} WHERE {column} = ANY(:ids)")  # noqa: S608
     for table, column in OF_CHAINS
@@ -93,33 +102,27 @@ class PostgresStore:
         self._url = "postgresql+asyncpg://" + url.partition("://")[2]
         self._found: AsyncEngine | None = None
         self._opening = asyncio.Lock()
-        self._purged = time.monotonic()
+        self._failures = 0
+        self._trial = Trial(lambda: self._failures, lambda: self._do(_try))
+        self._closing = asyncio.Event()
         self._purging: asyncio.Task[None] | None = None
         self.runs = PostgresRuns(self._writing, self._put)
-        self.conversations = PostgresConversations(self._writing, self._keep, self._put, now)
+        self.conversations = PostgresConversations(
+            self._writing, self._keep, self._put, self.runs.step_within, now
+        )
 
     async def check(self) -> None:
         await self._do(_takes_writes)
+        await self._trial.passed()
 
     async def put(self, record: Record) -> None:
         await self._writing(lambda db: self._put(db, record))
 
     async def _put(self, db: AsyncConnection, record: Record) -> None:
-        told = {
-            "owner": record.owner,
-            "id": record.id,
-            "chain": record.chain,
-            "previous": record.previous,
-            "created": record.created,
-            "bytes": record.size,
-            "input": record.input,
-            "response": record.response,
-            "target": record.target,
-            "upstream": record.upstream,
-        }
+        told = _values(record)
         await self._keep(db, record.chain)
         await db.execute(_PUT, told)
-        items = [{**told, "item": item} for item in record.items if _NUL not in item]
+        items = [{**told, "item": item} for item in record.items]
         if items:
             await db.execute(_PUT_ITEM, items)
 
@@ -128,29 +131,27 @@ class PostgresStore:
         await db.execute(_PUT_CHAIN, {"chain": chain, "expires": int(self._now() + self._ttl_s)})
 
     async def _writing(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        done = await self._do(work)
-        if time.monotonic() - self._purged > PURGE_S:
-            self._purged = time.monotonic()
-            self._purging = asyncio.create_task(self._purge_quietly())
+        try:
+            done = await self._do(work)
+        except StoreDown:
+            self._failures += 1
+            raise
+        if self._purging is None:
+            self._purging = asyncio.create_task(self._purge_now_and_then())
         return done
 
     async def get(self, owner: str, id: str) -> Record | None:
-        if _NUL in id:
-            return None
         rows = await self._rows(_GET, owner=owner, id=id)
         return _record(rows[0]) if rows else None
 
     async def chain(self, owner: str, id: str, max_bytes: int) -> list[Record]:
-        if _NUL in id:
-            return []
         records = [_record(row) for row in await self._rows(_CHAIN, owner=owner, id=id, most=max_bytes)]
         if sum(record.size for record in records) > max_bytes:
             raise ChainTooLong
         return records[::-1]
 
     async def holders(self, owner: str, items: Sequence[str], max_bytes: int) -> Mapping[str, Record]:
-        wanted = [item for item in items if _NUL not in item]
-        named = {row[0]: row[1] for row in await self._rows(_NAMED, owner=owner, items=wanted)}
+        named = {row[0]: row[1] for row in await self._rows(_NAMED, owner=owner, items=list(items))}
         ids = list(set(named.values()))
         size = await self._rows(_SIZE, owner=owner, ids=ids)
         if size[0][0] > max_bytes:
@@ -160,8 +161,6 @@ class PostgresStore:
         return {item: records[id] for item, id in named.items() if id in records}
 
     async def delete(self, owner: str, id: str) -> bool:
-        if _NUL in id:
-            return False
         alive = await self.get(owner, id) is not None
 
         async def write(db: AsyncConnection) -> None:
@@ -171,31 +170,39 @@ class PostgresStore:
             if row is not None:
                 await db.execute(_DELETE_ITEMS, {"owner": owner, "id": id, "chain": row[0]})
 
-        await self._do(write)
+        await self._writing(write)
         return alive
 
     async def purge(self) -> None:
-        async def write(db: AsyncConnection) -> None:
-            await db.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-            now = {"now": int(self._now()), "most": self._max_bytes}
-            ids = [row[0] for row in await db.execute(_OLDEST, now)]
-            for start in range(0, len(ids), _AT_ONCE):
-                for statement in _TAKE_OUT:
-                    await db.execute(statement, {"ids": ids[start : start + _AT_ONCE]})
-
-        await self._do(write)
+        """In many transactions: each is waited for no longer than any other, and what it did stays done."""
+        now = int(self._now())
+        while not await self._do(lambda db: _take_expired(db, now)) and not self._closing.is_set():
+            """There may be more."""
+        over = await self._rows(_OVER, most=self._max_bytes)
+        for start in range(0, len(over), _AT_ONCE):
+            if self._closing.is_set():
+                return
+            ids, expires = zip(*over[start : start + _AT_ONCE], strict=True)
+            going = {"ids": ids, "expires": expires[-1]}
+            await self._do(partial(_take_out, statement=_STILL_OVER, values=going))
 
     async def aclose(self) -> None:
+        self._closing.set()
+        await self._trial.aclose()
         if self._purging is not None:
             await self._purging
         if self._found is not None:
             await self._found.dispose()
 
-    async def _purge_quietly(self) -> None:
-        try:
-            await self.purge()
-        except StoreDown:
-            return  # whoever needs the store now is told
+    async def _purge_now_and_then(self) -> None:
+        """Also while nobody writes: what has expired does not wait for that."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PURGE_S):
+                    await self._closing.wait()
+                return
+            with suppress(StoreDown):  # whoever needs the store now is told
+                await self.purge()
 
     async def _rows(self, statement: Any, **values: Any) -> Sequence[Any]:
         async def read(db: AsyncConnection) -> Sequence[Any]:
@@ -246,6 +253,41 @@ async def _takes_writes(db: AsyncConnection) -> None:
     """Raises `OSError` for a replica; another connection may lead to what has taken its place."""
     if (await db.execute(text("SHOW transaction_read_only"))).scalar() == "on":
         raise OSError("it is read-only")
+
+
+async def _take_expired(db: AsyncConnection, now: int) -> bool:
+    """Whether those were the last."""
+    return await _take_out(db, _EXPIRED, {"now": now, "count": _AT_ONCE}) < _AT_ONCE
+
+
+async def _take_out(db: AsyncConnection, statement: Any, values: Mapping[str, Any]) -> int:
+    """The chains that the statement names, and how many they were; nobody continues them meanwhile."""
+    ids = [row[0] for row in await db.execute(statement, values)]
+    for each in _TAKE_OUT if ids else ():
+        await db.execute(each, {"ids": ids})
+    return len(ids)
+
+
+async def _try(db: AsyncConnection) -> None:
+    """Write what nobody gets to see; a table that cannot grow refuses it before the transaction ends."""
+    blank = Record("", "", "", None, 0, b"", os.urandom(TRIAL_BYTES))
+    await db.execute(_PUT, _values(blank))
+    await db.execute(_DELETE, {"owner": blank.owner, "id": blank.id})
+
+
+def _values(record: Record) -> dict[str, Any]:
+    return {
+        "owner": record.owner,
+        "id": record.id,
+        "chain": record.chain,
+        "previous": record.previous,
+        "created": record.created,
+        "bytes": record.size,
+        "input": record.input,
+        "response": record.response,
+        "target": record.target,
+        "upstream": record.upstream,
+    }
 
 
 def _is_lost(error: Exception) -> bool:

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from .base import ChainTooLong, Record
 from .conversations import Conversation, Entry
+from .runs import Step
 
 T = TypeVar("T")
 
@@ -71,10 +72,11 @@ class PostgresConversations:
         do: Do,
         keep: Callable[[AsyncConnection, str], Awaitable[None]],
         put: Callable[[AsyncConnection, Record], Awaitable[None]],
+        step: Callable[[AsyncConnection, Step], Awaitable[bool]],
         now: Callable[[], float],
     ) -> None:
-        """`keep`: a chain lives on."""
-        self._do, self._keep, self._put, self._now = do, keep, put, now
+        """`keep`: a chain lives on; `put` and `step`: what the other stores do, in the same transaction."""
+        self._do, self._keep, self._put, self._step, self._now = do, keep, put, step, now
 
     async def create(self, conversation: Conversation, entries: Sequence[Entry]) -> None:
         turn = os.urandom(8).hex()
@@ -133,6 +135,22 @@ class PostgresConversations:
             if record is not None:
                 await self._put(db, record)
             return () if there else None
+
+        return await self._do(write)
+
+    async def end_turn(self, step: Step, id: str, entries: Sequence[Entry]) -> Collection[str] | None:
+        turn = os.urandom(8).hex()
+
+        async def write(db: AsyncConnection) -> Collection[str] | None:
+            there = await self._find(db, step.owner, id, _LOCK) is not None
+            if there and (taken := await _taken(db, id, entries)):
+                return () if turn in taken.values() else list(taken)
+            if not await self._step(db, step):
+                return None
+            if there:
+                await _append(db, id, turn, entries)
+                await self._keep(db, id)
+            return ()
 
         return await self._do(write)
 

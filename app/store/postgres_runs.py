@@ -60,6 +60,10 @@ class PostgresRuns:
         await self._do(write)
 
     async def step(self, step: Step) -> bool:
+        return await self._do(lambda db: self.step_within(db, step))
+
+    async def step_within(self, db: AsyncConnection, step: Step) -> bool:
+        """The same in a transaction that holds more."""
         told = {
             "worker": step.worker,
             "lease": step.lease,
@@ -68,17 +72,13 @@ class PostgresRuns:
             "free_before": step.free_before,
             **_fields(step.owner, step.id, step.batch),
         }
-
-        async def write(db: AsyncConnection) -> bool:
-            row = (await db.execute(_STEP, told)).first()
-            if row is None:
-                return False
-            await db.execute(_APPEND, {**told, "chain": row[0]})
-            if step.record is not None:
-                await self._put(db, step.record)
-            return True
-
-        return await self._do(write)
+        row = (await db.execute(_STEP, told)).first()
+        if row is None:
+            return False
+        await db.execute(_APPEND, {**told, "chain": row[0]})
+        if step.record is not None:
+            await self._put(db, step.record)
+        return True
 
     async def read(self, owner: str, id: str, after: int) -> tuple[Run | None, Sequence[Batch]]:
         asked = {"owner": owner, "id": id, "after": after}

@@ -30,7 +30,7 @@ class SealedStore:
         self._cipher = AESGCM(hashlib.sha256(_PURPOSE + secret.encode()).digest())
         self.runs = SealedRuns(store.runs, self._sealed, self._seal, self._open_one)
         self.conversations = SealedConversations(
-            store.conversations, self._seal, self._open_one, self._sealed
+            store.conversations, self._seal, self._open_one, self._sealed, self.runs.sealed_step
         )
 
     async def check(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from .base import Record
 from .conversations import Conversation, ConversationStore, Entry
+from .runs import Step
 
 Seal = Callable[[bytes, str], bytes]
 """(what is sealed or opened, what it is bound to) -> the other; opening raises `StoreDown`."""
@@ -19,9 +20,15 @@ class SealedConversations:
     """
 
     def __init__(
-        self, store: ConversationStore, seal: Seal, open: Seal, seal_record: Callable[[Record], Record]
+        self,
+        store: ConversationStore,
+        seal: Seal,
+        open: Seal,
+        seal_record: Callable[[Record], Record],
+        seal_step: Callable[[Step], Step],
     ) -> None:
-        self._store, self._seal, self._open, self._seal_record = store, seal, open, seal_record
+        self._store, self._seal, self._open = store, seal, open
+        self._seal_record, self._seal_step = seal_record, seal_step
 
     async def create(self, conversation: Conversation, entries: Sequence[Entry]) -> None:
         bound = _bound(conversation.owner, conversation.id)
@@ -43,6 +50,9 @@ class SealedConversations:
     ) -> Collection[str] | None:
         sealed = None if record is None else self._seal_record(record)
         return await self._store.add(owner, id, self._sealed(owner, entries), sealed)
+
+    async def end_turn(self, step: Step, id: str, entries: Sequence[Entry]) -> Collection[str] | None:
+        return await self._store.end_turn(self._seal_step(step), id, self._sealed(step.owner, entries))
 
     async def entries(self, owner: str, id: str, max_bytes: int) -> Sequence[Entry] | None:
         return self._opened(owner, await self._store.entries(owner, id, max_bytes))

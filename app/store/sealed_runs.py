@@ -23,9 +23,11 @@ class SealedRuns:
         await self._runs.begin(self._seal_record(record), worker, lease, sealed)
 
     async def step(self, step: Step) -> bool:
+        return await self._runs.step(self.sealed_step(step))
+
+    def sealed_step(self, step: Step) -> Step:
         record = None if step.record is None else self._seal_record(step.record)
-        batch = self._sealed(step.owner, step.id, step.batch)
-        return await self._runs.step(replace(step, record=record, batch=batch))
+        return replace(step, record=record, batch=self._sealed(step.owner, step.id, step.batch))
 
     async def read(self, owner: str, id: str, after: int) -> tuple[Run | None, Sequence[Batch]]:
         run, batches = await self._runs.read(owner, id, after)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,21 @@ from .sqlite_batch import Insert, Together
 from .sqlite_conversations import SqliteConversations
 from .sqlite_file import Lane
 from .sqlite_runs import SqliteRuns
+from .trial import TRIAL_BYTES, Trial
 
 PURGE_S = 60.0
 """Between two looks for what has expired."""
 PURGE_SHARE = 16
 """It is looked sooner when this part of the whole size has been written."""
+PAUSE_S = 0.1
+"""Before the next look when there was more than is taken out at once: others write meanwhile."""
+PAUSE_SHARE = 4
+"""That pause is at least so many times as long as what was taken out took."""
 _AT_ONCE = 500
 """Chains of one purge, and ids in one query: a writer that is busy with them keeps requests waiting."""
+
+_TRIAL = ""
+"""The chain, and the id, of what is written to find out whether anything can be."""
 
 _FIELDS = "r.owner, r.id, r.chain, r.previous, r.created, r.input, r.response, r.target, r.upstream"
 _ALIVE = "JOIN chains c ON c.id = r.chain AND c.expires > ?"
@@ -60,12 +69,20 @@ class SqliteStore:
         self._ttl_s, self._max_bytes, self._now = ttl_s, max_bytes, now
         self._writer = Lane(path, timeout_s, writes=True, idle=self._purge_now_and_then)
         self._reader = Lane(path, timeout_s, writes=False)
-        self._purged, self._written = 0.0, 0
+        self._trial = Trial(lambda: self._writer.failures, self._try)
+        self._due, self._written = 0.0, 0
         self.runs = SqliteRuns(self._writer, self._reader, self._put)
-        self.conversations = SqliteConversations(self._writer, self._reader, self._keep, self._put, now)
+        self.conversations = SqliteConversations(
+            self._writer, self._reader, self._keep, self._put, self.runs.step_within, now
+        )
 
     async def check(self) -> None:
-        await self._writer.do(lambda _: None)
+        await self._writer.do(lambda _: None)  # what has expired may make room behind it
+        await self._trial.passed()
+
+    async def _try(self) -> None:
+        await self._writer.do(_put_trial)
+        await self._writer.do(lambda db: _take_out(db, [(_TRIAL,)]))
 
     async def put(self, record: Record) -> None:
         await self._writer.do(Together(self._put_all, record))
@@ -93,9 +110,11 @@ class SqliteStore:
         return bool(await self._writer.do(lambda db: _delete(db, owner, id, now)))
 
     async def purge(self) -> None:
-        await self._writer.do(self._purge)
+        while await self._writer.do(self._purge):
+            """Others write in between."""
 
     async def aclose(self) -> None:
+        await self._trial.aclose()
         await self._reader.aclose()
         await self._writer.aclose()  # last: whoever closes the file last empties its log into it
 
@@ -114,41 +133,57 @@ class SqliteStore:
         _PUT_CHAINS.run(db, [(chain, int(self._now() + self._ttl_s))])
         self._written += size
 
-    def _purge_now_and_then(self, db: sqlite3.Connection) -> None:
+    def _purge_now_and_then(self, db: sqlite3.Connection) -> float:
+        """In how many seconds it is looked again."""
         now = time.monotonic()
-        if now - self._purged < PURGE_S and self._written < self._max_bytes // PURGE_SHARE:
-            return
-        self._purged, self._written = now, 0
+        if now < self._due and self._written < self._max_bytes // PURGE_SHARE:
+            return self._due - now
+        self._due, self._written = now + PURGE_S, 0
         db.execute("BEGIN IMMEDIATE")
-        self._purge(db)
+        more = self._purge(db)
         db.execute("COMMIT")
         db.execute("PRAGMA incremental_vacuum(1000)").fetchall()
+        if not more:
+            return PURGE_S
+        pause = max(PAUSE_S, PAUSE_SHARE * (time.monotonic() - now))
+        self._due = time.monotonic() + pause
+        return pause
 
-    def _purge(self, db: sqlite3.Connection) -> None:
-        now = int(self._now())
-        _take_out(db, db.execute("SELECT id FROM chains WHERE expires <= ? LIMIT ?", (now, _AT_ONCE)))
+    def _purge(self, db: sqlite3.Connection) -> bool:
+        """Whether there may be more than was taken out at once."""
+        expired = db.execute("SELECT id FROM chains WHERE expires <= ? LIMIT ?", (int(self._now()), _AT_ONCE))
+        if _take_out(db, expired) == _AT_ONCE:
+            return True
         (size,) = db.execute(f"SELECT coalesce(sum(bytes), 0) FROM {HELD}").fetchone()  # noqa: S608
-        while size > self._max_bytes:
-            oldest = db.execute(
-                f"SELECT c.id, (SELECT coalesce(sum(h.bytes), 0) FROM {HELD} h WHERE h.chain = c.id) "  # noqa: S608
-                "FROM chains c ORDER BY c.expires LIMIT ?",
-                (_AT_ONCE,),
-            ).fetchall()
-            if not oldest:
-                return
-            going = []
-            for chain, held in oldest:
-                if size <= self._max_bytes:
-                    break
-                size -= held
-                going.append((chain,))
-            _take_out(db, going)
+        if size <= self._max_bytes:
+            return False
+        oldest = db.execute(
+            f"SELECT c.id, (SELECT coalesce(sum(h.bytes), 0) FROM {HELD} h WHERE h.chain = c.id) "  # noqa: S608
+            "FROM chains c ORDER BY c.expires LIMIT ?",
+            (_AT_ONCE,),
+        )
+        going = []
+        for chain, held in oldest:
+            if size <= self._max_bytes:
+                break
+            size -= held
+            going.append((chain,))
+        return _take_out(db, going) == _AT_ONCE
 
 
-def _take_out(db: sqlite3.Connection, chains: sqlite3.Cursor | list[tuple[str]]) -> None:
+def _put_trial(db: sqlite3.Connection) -> None:
+    """What nobody can ask for, and what is taken out as expired should this process end first."""
+    _PUT_CHAINS.run(db, [(_TRIAL, 0)])
+    blank = Record("", _TRIAL, _TRIAL, None, 0, b"", os.urandom(TRIAL_BYTES))
+    _PUT.run(db, [_row(blank)])
+
+
+def _take_out(db: sqlite3.Connection, chains: Iterable[tuple[str]]) -> int:
+    """How many they were."""
     ids = list(chains)
     for table, column in OF_CHAINS:
         db.executemany(f"DELETE FROM {table} WHERE {column} = ?", ids)  # noqa: S608
+    return len(ids)
 
 
 def _chain(db: sqlite3.Connection, owner: str, id: str, now: int, most: int) -> list[Record] | None:

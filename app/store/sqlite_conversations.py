@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from .base import ChainTooLong, Record
 from .conversations import Conversation, Entry
+from .runs import Step
 from .sqlite_file import Lane
 
 Keep = Callable[[sqlite3.Connection, str, int], None]
@@ -36,9 +37,12 @@ class SqliteConversations:
         reader: Lane,
         keep: Keep,
         put: Callable[[sqlite3.Connection, Record], None],
+        step: Callable[[sqlite3.Connection, Step], bool],
         now: Callable[[], float],
     ) -> None:
-        self._writer, self._reader, self._keep, self._put, self._now = writer, reader, keep, put, now
+        """`put` and `step`: what the other stores do, in the transaction of the connection."""
+        self._writer, self._reader, self._keep, self._now = writer, reader, keep, now
+        self._put, self._step = put, step
 
     async def create(self, conversation: Conversation, entries: Sequence[Entry]) -> None:
         def write(db: sqlite3.Connection) -> None:
@@ -80,14 +84,27 @@ class SqliteConversations:
     ) -> Collection[str] | None:
         def write(db: sqlite3.Connection) -> Collection[str] | None:
             there = self._find(db, owner, id) is not None
-            taken = list(_some(db, _ENTRIES + " AND item IN", (id,), [each.id for each in entries]))
-            if there and taken:
-                return [each[0] for each in taken]
+            if there and (taken := _taken(db, id, entries)):
+                return taken
             if there:
                 self._append(db, id, entries)
             if record is not None:
                 self._put(db, record)
             return () if there else None
+
+        done: Collection[str] | None = await self._writer.do(write)
+        return done
+
+    async def end_turn(self, step: Step, id: str, entries: Sequence[Entry]) -> Collection[str] | None:
+        def write(db: sqlite3.Connection) -> Collection[str] | None:
+            there = self._find(db, step.owner, id) is not None
+            if there and (taken := _taken(db, id, entries)):
+                return taken
+            if not self._step(db, step):
+                return None
+            if there:
+                self._append(db, id, entries)
+            return ()
 
         done: Collection[str] | None = await self._writer.do(write)
         return done
@@ -165,6 +182,12 @@ class SqliteConversations:
 
 def _fields(conversation: Conversation) -> tuple[str, str, int, bytes]:
     return conversation.owner, conversation.id, conversation.created, conversation.metadata
+
+
+def _taken(db: sqlite3.Connection, id: str, entries: Sequence[Entry]) -> list[str]:
+    """The ids that are in the conversation already."""
+    found = _some(db, _ENTRIES + " AND item IN", (id,), [each.id for each in entries])
+    return [each[0] for each in found]
 
 
 def _some(

@@ -46,7 +46,7 @@ class SqliteRuns:
         await self._writer.do(write)
 
     async def step(self, step: Step) -> bool:
-        return bool(await self._writer.do(lambda db: self._step(db, step)))
+        return bool(await self._writer.do(lambda db: self.step_within(db, step)))
 
     async def read(self, owner: str, id: str, after: int) -> tuple[Run | None, Sequence[Batch]]:
         def find(db: sqlite3.Connection) -> tuple[Run | None, Sequence[Batch]]:
@@ -74,7 +74,8 @@ class SqliteRuns:
         found: list[Key] = await self._reader.do(lambda db: db.execute(query, (now,)).fetchall())
         return found
 
-    def _step(self, db: sqlite3.Connection, step: Step) -> bool:
+    def step_within(self, db: sqlite3.Connection, step: Step) -> bool:
+        """The same in a transaction that holds more."""
         batch, owner, id = step.batch, step.owner, step.id
         new = step.worker, step.lease, int(step.ended), batch.last, len(batch.data)
         row = db.execute(_STEP, (*new, owner, id, batch.first - 1, step.worker, step.free_before)).fetchall()

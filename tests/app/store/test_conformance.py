@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import replace
 
 import pytest
 
-from app.store.base import ChainTooLong, Record, ResponseStore
+from app.store.base import MOST_ID, ChainTooLong, Record, ResponseStore, is_id
 
 from .conftest import TTL_S, Clock
 
@@ -125,14 +126,24 @@ async def test_what_was_continued_longest_ago_makes_room(store: ResponseStore, c
     assert found == [0, 3, 4, 5]
 
 
-@pytest.mark.parametrize("odd", ["\0", "a\0b", "", "x" * 100_000, "\U0001f600"])
-async def test_odd_ids_are_not_there(store: ResponseStore, odd: str) -> None:
+@pytest.mark.parametrize("odd", ["", "\n", "\x01\x7f'\"", "\U0001f600" * (MOST_ID // 4)])
+async def test_odd_ids(store: ResponseStore, odd: str) -> None:
+    """The longest does not become shorter where a database packs it."""
+    odd = odd if len(odd.encode()) < MOST_ID else os.urandom(MOST_ID // 2).hex()
+    assert is_id(odd)
     assert await store.get("o", odd) is None
     assert await store.chain("o", odd, 9999) == []
     assert await store.holders("o", [odd, "msg_x"], 9999) == {}
     assert not await store.delete("o", odd)
-    await store.put(replace(record("a"), items=("msg_a", "\0")))
-    assert list(await store.holders("o", ["msg_a"], 9999)) == ["msg_a"]
+    await store.put(replace(record(odd), items=("msg_a", odd)))
+    assert set(await store.holders("o", ["msg_a", odd], 9999)) == {"msg_a", odd}
+    assert [each.id for each in await store.chain("o", odd, 9999)] == [odd]
+    assert await store.delete("o", odd)
+
+
+@pytest.mark.parametrize("odd", ["\0", "a\0b", "x" * (MOST_ID + 1), "\U0001f600" * 300, "\ud83d"])
+def test_what_is_no_id(odd: str) -> None:
+    assert not is_id(odd)
 
 
 async def test_many_at_once(store: ResponseStore) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-import app.store
 from app.store import MemoryStore, Record, StoreDown, open_store
 from app.store.sealed import SealedStore
 from app.store.sqlite import SqliteStore
@@ -48,12 +47,12 @@ def test_encryption(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "extra"),
     [
-        ({"kind": "postgres", "url": "postgresql://h/d"}, "dragoman[postgres]"),
-        ({"encryption_key": "k"}, "dragoman[encryption]"),
+        ({"kind": "postgres", "url": "postgresql://h/d"}, ".[postgres]"),
+        ({"encryption_key": "k"}, ".[encryption]"),
     ],
 )
 async def test_an_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch, config: Any, extra: str) -> None:
-    monkeypatch.setattr(app.store, "find_spec", lambda _: None)
+    monkeypatch.setattr("providers.extras.find_spec", lambda _: None)
     with capture_logs() as logs:
         store = chosen({"HOME": "/nowhere"}, **config)
     assert extra in logs[0]["reason"]

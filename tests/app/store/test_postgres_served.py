@@ -119,21 +119,3 @@ async def test_a_database_that_is_read_only_cannot_be_used(postgres: Postgres) -
         await store._once(_takes_writes)
     await store.check()  # over another connection
     await store.aclose()
-
-
-async def test_purging_goes_on_beside_requests(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.store import postgres as module
-
-    monkeypatch.setattr(module, "PURGE_S", -1.0)
-    now = [1000.0]
-    url = postgres.new_database()
-    store = module.PostgresStore(url, 100, 1000, 10, lambda: now[0])
-    await store.put(Record("o", "a", "c1", None, 1, b"[]", b"{}"))
-    now[0] += 200
-    await store.put(Record("o", "b", "c2", None, 1, b"[]", b"{}"))
-    await store.aclose()
-    now[0] -= 200
-    again = module.PostgresStore(url, 100, 1000, 10, lambda: now[0])
-    assert await again.get("o", "a") is None
-    assert await again.get("o", "b") is not None
-    await again.aclose()
