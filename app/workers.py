@@ -19,8 +19,9 @@ CANNOT_START = 1
 """Exit status."""
 
 Ready = Callable[[], object]
-Work = Callable[[Ready, int], None]
-"""A worker's whole work; it is handed what says that it is ready, and the parent's pid."""
+Work = Callable[[Ready, int, int], None]
+"""A worker's whole work; it is handed what says that it is ready, the parent's pid, and its own place among
+the workers, which is that of a former one when it is there in its stead."""
 
 
 class Workers:
@@ -40,7 +41,8 @@ class Workers:
         """
         self._count, self._work, self._announce, self._let_go = count, work, announce, stopping
         self._died = died
-        self._running: set[int] = set()
+        self._running: dict[int, int] = {}
+        """By pid, the places."""
         self._stopping = False
 
     def run(self) -> int:
@@ -48,7 +50,7 @@ class Workers:
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, self._stop)
         signal.signal(signal.SIGHUP, self._pass_on)
-        pipes = [self._fork() for _ in range(self._count)]
+        pipes = [self._fork(place) for place in range(self._count)]
         answers = [_is_ready(pipe) for pipe in pipes]
         started = all(answers)
         status = 0 if started or self._stopping else CANNOT_START
@@ -58,19 +60,19 @@ class Workers:
             self._announce()
         while self._running:
             pid, _ = os.wait()
-            self._running.discard(pid)
+            place = self._running.pop(pid, 0)
             self._died(pid)
-            if not self._stopping and not self._replace(pid):
+            if not self._stopping and not self._replace(pid, place):
                 status = CANNOT_START
                 self._stop()
         return status
 
-    def _replace(self, pid: int) -> bool:
+    def _replace(self, pid: int, place: int) -> bool:
         """False when the new one does not get ready either: then something is wrong for good."""
         print(f"dragoman worker {pid} died; starting another", file=sys.stderr, flush=True)  # noqa: T201
-        return _is_ready(self._fork())
+        return _is_ready(self._fork(place))
 
-    def _fork(self) -> int:
+    def _fork(self, place: int) -> int:
         """Start a worker; the end of a pipe on which it says that it is ready."""
         reading, writing = os.pipe()
         parent = os.getpid()
@@ -79,8 +81,8 @@ class Workers:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it serves and takes one as meant
             os.close(reading)
-            _live(lambda: self._work(lambda: os.write(writing, b"1"), parent))
-        self._running.add(pid)
+            _live(lambda: self._work(lambda: os.write(writing, b"1"), parent, place))
+        self._running[pid] = place
         os.close(writing)
         if self._stopping:  # the signal came while it was being born
             os.kill(pid, signal.SIGTERM)

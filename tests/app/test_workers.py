@@ -34,7 +34,7 @@ def start(work: str) -> subprocess.Popen[str]:
 def steady() -> Iterator[subprocess.Popen[str]]:
     process = start(
         """
-        def work(ready, parent):
+        def work(ready, parent, place):
             assert parent == os.getppid()
             signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
             ready()
@@ -58,7 +58,7 @@ def test_it_announces_itself_when_all_are_ready_and_stops_them(steady: subproces
 def test_a_worker_that_does_not_start_ends_it_all(ending: str) -> None:
     process = start(
         f"""
-        def work(ready, parent):
+        def work(ready, parent, place):
             {ending}
         """
     )
@@ -71,7 +71,7 @@ def test_a_replacement_that_does_not_start_ends_it_all() -> None:
     process = start(
         """
         born = time.time()
-        def work(ready, parent):
+        def work(ready, parent, place):
             if time.time() - born > 0.5:
                 return
             ready()
@@ -86,7 +86,7 @@ def test_a_replacement_that_does_not_start_ends_it_all() -> None:
 def test_a_stop_while_they_start() -> None:
     process = start(
         """
-        def work(ready, parent):
+        def work(ready, parent, place):
             os.write(1, b"born\\n")
             time.sleep(30)
         """
