@@ -36,6 +36,7 @@ WITHOUT_IO = {
     "fnmatch",
     "functools",
     "hashlib",
+    "heapq",
     "hmac",
     "html",
     "itertools",

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 from .capsule import Unusable, signed, verified
 from .errors import bad_request
+from .fingerprint import Asked, Prefix
 from .ir import AdditionalTools, Item, Json, Message, Opaque, Part, Reasoning, Refusal, Text, ToolCall
 
 COMPACTIONS = ("compaction", "compaction_summary")
@@ -41,17 +42,17 @@ KEPT_CHARS = 80_000
 """Of the user's messages, the newest first, that are kept beside a summary: about 20,000 tokens."""
 
 
-def seal_summary(key: Callable[[], bytes], summary: str, over: int) -> str:
-    """The `encrypted_content` of a compaction of an input of `over` items."""
-    return signed(key, _HEAD, {"summary": summary, "over": over})
+def seal_summary(key: Callable[[], bytes], summary: str, given: Any) -> str:
+    """The `encrypted_content` of a compaction of an input, which is known again by its fingerprint."""
+    return signed(key, _HEAD, {"summary": summary, "over": [*_fingerprint(given)]})
 
 
 def opened(items: list[Any], key: Callable[[], bytes]) -> list[Any]:
     """An input with our summaries in words in it; the same list when there is none.
 
-    One that stands behind all that it sums up, or behind the trigger that asked for it, takes the place of
-    that: of what came before it only messages of the user and of the system stay. Raises `ProxyError` (400)
-    for one of ours that cannot be read.
+    One that stands behind exactly what it sums up, or behind the trigger that asked for it, takes the place
+    of that: of what came before it only messages of the user and of the system stay. Raises `ProxyError`
+    (400) for one of ours that cannot be read.
     """
     if not any(map(_is_ours, items)):
         return items
@@ -62,7 +63,7 @@ def opened(items: list[Any], key: Callable[[], bytes]) -> list[Any]:
             continue
         content = _read(item, place, key)
         before = told[:-1] if asks_for_it(told) else told
-        if before is not told or len(before) == content["over"]:
+        if before is not told or _is_over(content, before):
             told = [each for each in before if is_kept(each) or _type(each) == "additional_tools"]
         told.append(_in_words(content["summary"]))
     return told
@@ -128,6 +129,16 @@ def halved(text: str) -> str:
 def _is_ours(item: Any) -> bool:
     sealed = item.get("encrypted_content") if _type(item) in COMPACTIONS else None
     return isinstance(sealed, str) and sealed.startswith(_PREFIX)
+
+
+def _is_over(content: Json, before: list[Any]) -> bool:
+    """Whether these are the items that it sums up: as many others may be after a removal and an addition."""
+    items, hash = content["over"]
+    return items <= len(before) and _fingerprint(before) == (items, hash)
+
+
+def _fingerprint(given: Any) -> Prefix:
+    return Asked({"input": given}).whole()
 
 
 def _type(item: Any) -> Any:

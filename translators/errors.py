@@ -120,6 +120,13 @@ class ProxyError(Exception):
     def http_status(self) -> int:
         return self.status if self.status is not None else STATUS[self.kind]
 
+    def forget(self) -> None:
+        """Let go of where it came from, and of what came before it: those calls know the request, and it.
+
+        Whoever keeps a failure beyond its handler does this, or all of that waits for the garbage collector.
+        """
+        self.__traceback__ = self.__context__ = self.__cause__ = None
+
     def body(self) -> dict[str, object]:
         """The OpenAI error object, the same in both shapes: `{message, type, param, code}`."""
         return {

@@ -62,7 +62,7 @@ class Guard:
         self._begun = self._ended = False
         self._last: Opened | None = None
         self._next = 0
-        self._taken: set[int] = set()
+        self._taken: dict[int, None] = {}  # an empty set takes three times that of every stream
 
     def mend(self, event: Event) -> Iterable[Event]:
         """The legal events that `event` comes to; often itself alone, never an exception."""
@@ -119,7 +119,7 @@ class Guard:
             event.index = self._aliases[index] = max(self._taken) + 1
         elif index != self._next:
             self.violations.count("index_gap")  # encoders look pieces up by index, so a gap harms none
-        self._taken.add(event.index)
+        self._taken[event.index] = None
         self._next = event.index + 1
         return before
 

@@ -19,8 +19,9 @@ text after it. The rules, in the order they are asked:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import orjson
@@ -48,6 +49,12 @@ class StreamedCall:
     """Not yet known to be meant."""
     extra: Json = field(default_factory=dict)
     """Keys the wire has no name for (Google's signatures), not yet given out."""
+    place: int = 0
+    """Among all calls, announced or not."""
+    due: bool = True
+    """Whether it may have something to give out."""
+    held_since: int = 0
+    """The feed that brought what is held."""
 
     @property
     def arguments(self) -> str:
@@ -119,11 +126,16 @@ class ToolCallAssembler:
         self._by_id: dict[str, StreamedCall] = {}
         self._current: StreamedCall | None = None
         self._announced = 0
+        self._feeds = 0
+        self._due: list[int] = []
+        """A heap: the places of the calls that are due. A feed looks at no others, of many there may be."""
+        self._held: dict[StreamedCall, None] = {}
+        """The calls with something that is held, in no order."""
 
     @property
     def waiting(self) -> bool:
         """Whether something was fed that has not been given out."""
-        return any(call.position < 0 or call.held for call in self.calls)
+        return bool(self._held) or self._announced < len(self.calls)
 
     def nameless(self) -> bool:
         """Whether a call with arguments never got a name."""
@@ -133,7 +145,8 @@ class ToolCallAssembler:
         """The entries of one delta's `tool_calls`."""
         if len(entries) == 1 and (piece := self._further(entries[0])):
             return [piece]
-        known, held = len(self.calls), [call for call in self.calls if call.held]
+        known = len(self.calls)
+        self._feeds += 1
         for place, raw in enumerate(entries):
             if isinstance(raw, dict):
                 self._take(_entry(raw), place if len(entries) > 1 else None)
@@ -142,12 +155,12 @@ class ToolCallAssembler:
         # The next call begins, so the ones before are whole; but one that begins with `{}` as well
         # may be announced like them, and the texts of all come after that.
         if len(self.calls) > known and self.calls[-1].held.strip() != "{}":
-            self._release(held)
+            self._release([call for call in self._held if call.held_since < self._feeds])
         return list(self._given(settle=False))
 
     def settle(self) -> list[Piece]:
         """Something else comes, or the end: what waits is as whole as it will be."""
-        self._release(self.calls)
+        self._release(list(self._held))
         return list(self._given(settle=True))
 
     def _further(self, raw: Any) -> Piece | None:
@@ -235,7 +248,9 @@ class ToolCallAssembler:
         plain = entry.plain and bool(unique and entry.name) and entry.number == len(self.calls)
         self.clean = self.clean and plain
         number = entry.number if entry.number is not None else len(self.calls)
+        call.place = len(self.calls)
         self.calls.append(call)
+        heappush(self._due, call.place)
         self._by_index[number] = call
         if entry.id:
             self._by_id[entry.id] = call
@@ -255,6 +270,7 @@ class ToolCallAssembler:
         self._add(call, entry)
 
     def _add(self, call: StreamedCall, entry: _Entry) -> None:
+        self._is_due(call)
         call.extra |= entry.extra
         name = entry.name
         if name and name != call.name and call.position < 0:
@@ -280,19 +296,31 @@ class ToolCallAssembler:
         if call.held and (call.held.strip() == "{}" or call.tells_again(text)):
             call.held, self.clean = "", False
         if text.strip() == "{}" or (call.held + text).lstrip()[:1] == '"':
-            call.held += text
+            self._hold(call, text)
         else:
             self._say(call, text)
 
+    def _hold(self, call: StreamedCall, text: str) -> None:
+        if call not in self._held:
+            self._held[call] = None
+            call.held_since = self._feeds
+        call.held += text
+
     def _say(self, call: StreamedCall, text: str) -> None:
         call.held = ""
+        self._held.pop(call, None)
         call.said.append(text)
         call.fresh += text
+        self._is_due(call)
+
+    def _is_due(self, call: StreamedCall) -> None:
+        if not call.due:
+            call.due = True
+            heappush(self._due, call.place)
 
     def _release(self, calls: list[StreamedCall]) -> None:
         for call in calls:
-            if call.held:
-                self._say(call, self._unwrapped(call.held))
+            self._say(call, self._unwrapped(call.held))
 
     def _unwrapped(self, text: str) -> str:
         """Arguments encoded twice, once decoded; only when an object comes out."""
@@ -302,14 +330,20 @@ class ToolCallAssembler:
             return inner
         return text
 
-    def _given(self, settle: bool) -> Iterable[Piece]:
-        for call in self.calls:
+    def _given(self, settle: bool) -> Iterator[Piece]:
+        """What is due, in the order in which the calls began."""
+        passed_over: list[int] = []
+        while self._due:
+            call = self.calls[self._due[0]]
             opens = call.position < 0
             ready = settle or call.fresh or call is not self.calls[-1]
             if opens and not (call.name and ready):
-                if settle:
-                    continue
-                return  # later calls wait for this one
+                if not settle:
+                    break  # later calls wait for this one
+                passed_over.append(heappop(self._due))
+                continue
+            heappop(self._due)
+            call.due = False
             if opens:
                 call.position = self._announced
                 self._announced += 1
@@ -317,6 +351,8 @@ class ToolCallAssembler:
             if opens or call.fresh or call.extra:
                 text, extra, call.fresh, call.extra = call.fresh, call.extra, "", {}
                 yield Piece(call, opens, text, extra)
+        for place in passed_over:
+            heappush(self._due, place)
 
 
 def _entry(raw: Json) -> _Entry:

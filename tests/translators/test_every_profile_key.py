@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import pytest
 
-from app.request import new_id
+from app.ids import new_id
 from tests.app.test_every_served_key import LISTINGS, SERVED
 from tests.translators.chat_edits import profile
 from tests.translators.test_answer_rules import (

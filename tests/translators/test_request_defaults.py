@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.request import new_id
+from app.ids import new_id
 from tests.translators.chat_edits import profile
 from translators.chat import ChatBackend, ChatClient
 from translators.errors import ProxyError

@@ -29,7 +29,7 @@ def key() -> bytes:
     return b"k" * 32
 
 
-def ours(text: str = "SUM", over: int = 99) -> Json:
+def ours(text: str = "SUM", over: Any = "something else") -> Json:
     return {"type": "compaction", "id": "cmp_1", "encrypted_content": seal_summary(key, text, over)}
 
 
@@ -76,7 +76,7 @@ def test_whether_there_is_one(items: Any, holds: bool) -> None:
 
 @pytest.mark.parametrize(
     "sealed",
-    ["dgc1.", "dgc1.x.y", "dgc2." + seal_summary(key, "s", 1)[5:], seal_summary(lambda: b"other", "s", 1)],
+    ["dgc1.", "dgc1.x.y", "dgc2." + seal_summary(key, "s", "")[5:], seal_summary(lambda: b"other", "s", "")],
 )
 def test_what_cannot_be_believed_is_refused(sealed: str) -> None:
     with pytest.raises(ProxyError) as caught:
@@ -85,7 +85,7 @@ def test_what_cannot_be_believed_is_refused(sealed: str) -> None:
 
 
 def test_a_capsule_of_reasoning_is_no_summary() -> None:
-    sealed = seal_summary(key, "s", 1)
+    sealed = seal_summary(key, "s", "")
     assert opened([{"type": "reasoning", "encrypted_content": sealed}], key)[0]["type"] == "reasoning"
 
 
@@ -102,10 +102,28 @@ def test_what_a_trigger_had_summed_up_is_gone() -> None:
 def test_what_it_stands_behind_is_gone() -> None:
     first = [say("d", "developer"), USER, say("a", "assistant")]
     later = [say("more"), say("b", "assistant")]
-    told = opened([*first, ours("ONE", 3), *later, ours("TWO", 5), say("next")], key)
+    one = [*first, ours("ONE", first), *later]
+    told = opened([*one, ours("TWO", opened(one, key)), say("next")], key)
     assert told[:2] == first[:2]
     assert told[2] == say("more")
     assert [text_of(told[3]).endswith("TWO"), told[4:]] == [True, [say("next")]]
+
+
+OTHERS: dict[str, tuple[list[Json], list[Json]]] = {
+    "one gone, another added": (
+        [USER, say("a", "assistant"), say("b", "assistant")],
+        [USER, say("b", "assistant"), say("c", "assistant")],
+    ),
+    "one gone": ([USER, say("a", "assistant"), say("b", "assistant")], [USER, say("b", "assistant")]),
+    "one added": ([USER, say("a", "assistant")], [USER, say("a", "assistant"), say("b", "assistant")]),
+    "another order": ([USER, say("a", "assistant")], [say("a", "assistant"), USER]),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_what_it_does_not_sum_up_stays(case: str) -> None:
+    summed_up, before = OTHERS[case]
+    assert opened([*before, ours("SUM", summed_up), say("next")], key)[:-2] == before
 
 
 def test_one_without_a_trigger_takes_nothing_away() -> None:

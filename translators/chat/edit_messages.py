@@ -32,14 +32,16 @@ def edit_each(draft: Draft) -> Places:
     messages = draft.body["messages"]
     if draft.profile.messages.remote_images == "reject":
         refuse_remote_images(draft.body)
-    edited = [
-        (i, message if _is_plain(message) else _message(draft, message, i))
-        for i, message in enumerate(messages)
-    ]
-    kept = [(i, message) for i, message in edited if _is_plain(message) or not _is_dropped(draft, message, i)]
+    edited = list(enumerate(messages))
+    odd = [i for i, message in edited if not _is_plain(message)]
+    for i in odd:
+        edited[i] = i, _message(draft, messages[i], i)
+    gone = {i for i in odd if _is_dropped(draft, edited[i][1], i)}
+    kept = [each for each in edited if each[0] not in gone] if gone else edited
     if not kept:  # an empty list is refused everywhere
         kept = [(i, message) for i, message in edited if message.get("role") != "reasoning"][-1:]
-    draft.keep("messages", [message for _, message in kept])
+    if odd:
+        draft.keep("messages", [message for _, message in kept])
     return kept
 
 

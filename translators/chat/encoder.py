@@ -50,6 +50,7 @@ _KEEP_ALIVE = b": keep-alive\n\n"
 _MARK = "\0"
 """Stands for the text in a chunk that is cut into the constant bytes around it."""
 
+_SORTED = orjson.OPT_SORT_KEYS
 _SERVICE_TIERS = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
 """Values of OpenAI's Chat type; a strictly typed client refuses others."""
 
@@ -73,6 +74,12 @@ class ChatEncoder:
         self._old_style = bool(call.tools) and all(_is_old_function(tool) for tool in call.tools)
         """The client offered `functions`: its first call goes back as `function_call`."""
         self._pieces: dict[int, Piece] = {}
+        self._calls: list[Piece] = []
+        self._call_ids: set[str] = set()
+        self._thinking: dict[int, Piece] = {}
+        """Thoughts that are open."""
+        self._thought = False
+        """Whether a thought that is closed has any text."""
         self._meta: Json = {}
         self._own: Json = {}
         self._detailed: list[Json] = []
@@ -159,20 +166,24 @@ class ChatEncoder:
     def _open(self, event: Opened) -> bytes:
         if event.kind == "tool_call":
             return self._open_call(event)
-        parts = event.joins and event.kind in ("summary", "reasoning")
-        lead = "\n\n" if parts and self._text("reasoning_content") else ""
+        is_thought = event.kind in ("summary", "reasoning")
+        lead = "\n\n" if event.joins and is_thought and self._has_thought() else ""
         # What a backend said under a second name beside its thought has the second name here, too.
         place = "reasoning" if event.native else _PLACES[event.kind]
         piece = self._add(event.index, Piece(place, lead, id=event.id))
+        if place == "reasoning_content":
+            self._thinking[event.index] = piece
         return self._chunk(piece.delta(lead)) if lead else b""
 
     def _open_call(self, event: Opened) -> bytes:
-        known = self._calls()
+        known = len(self._calls)
         place: Place = "function_call" if self._old_style and not known else "tool_calls"
-        number = sum(piece.place == place for piece in known)
-        if any(piece.call and piece.call["id"] == event.call_id for piece in known):
+        number = known - 1 if self._old_style and known else known
+        if event.call_id in self._call_ids:
             event = replace(event, call_id="")  # it gets its own: a result could be taken for the other's
         piece = call_piece(event, number, place, self._context.new_id)
+        self._calls.append(piece)
+        self._call_ids.add(event.call_id)
         return self._chunk(self._add(event.index, piece).opening())
 
     def _add(self, index: int, piece: Piece) -> Piece:
@@ -190,6 +201,8 @@ class ChatEncoder:
 
     def _close(self, event: Closed) -> bytes:
         piece = self._pieces[event.index]
+        if self._thinking.pop(event.index, None) is not None:
+            self._thought = self._thought or bool(event.text or any(piece.texts))
         native = self._give_back(piece, event) if event.native or event.sealed else b""
         return native if event.text is None else native + self._settle(piece, event.text)
 
@@ -260,7 +273,7 @@ class ChatEncoder:
     def _message(self) -> Json:
         """`content` is null beside calls or a refusal when there is no text, else a string."""
         text, refusal = self._text("content"), self._text("refusal")
-        calls = self._calls()
+        calls = self._calls
         message: Json = {"role": "assistant", "content": text, "refusal": refusal or None}
         if not text and (calls or refusal):
             message["content"] = None
@@ -283,14 +296,14 @@ class ChatEncoder:
     def _text(self, place: Place) -> str:
         return "".join(piece.text for piece in self._pieces.values() if piece.place == place)
 
-    def _calls(self) -> list[Piece]:
-        return [piece for piece in self._pieces.values() if piece.call is not None]
+    def _has_thought(self) -> bool:
+        return self._thought or any(any(piece.texts) for piece in self._thinking.values())
 
     def _finish_reason(self, reason: FinishReason) -> str:
         """`tool_calls` exactly when there are calls and nothing cut the reply short."""
         if reason not in ("stop", "tool_calls"):
             return reason
-        calls = self._calls()
+        calls = self._calls
         if not calls:
             return "stop"
         return "tool_calls" if calls[0].place == "tool_calls" else "function_call"
@@ -307,13 +320,14 @@ class ChatEncoder:
 
     def _distinct_annotations(self) -> Iterator[Json]:
         """Citations in order of appearance, each link once, with offsets into the joined text."""
-        seen: list[object] = []
+        seen: set[str | bytes] = set()
         offset = 0
         for piece in self._pieces.values():
             for annotation in piece.annotations:
-                source = annotation.get("url") or annotation
+                url = annotation.get("url")
+                source = url if url and isinstance(url, str) else orjson.dumps(annotation, option=_SORTED)
                 if source not in seen:
-                    seen.append(source)
+                    seen.add(source)
                     yield to_chat(annotation, offset)
             offset += len(piece.text) if piece.place == "content" else 0
 

@@ -58,6 +58,8 @@ class ChatWatcher:
         self._exact, self._hide_usage = profile.answer.exact, not context.include_usage
         self._cutter = FrameCutter()
         self._choices: dict[int, Choice] = {}
+        self._calling: dict[int, Choice] = {}  # those with calls in frames that are held
+        self._finished = 0  # how many have told their end
         self._held: list[tuple[bytes, Json, bool]] = []
         self._head = ChunkHead(context)
         self._pattern = FramePattern()
@@ -116,11 +118,12 @@ class ChatWatcher:
         if not self.ended:
             self._fail(ProxyError("internal", "The gateway failed while it checked this reply."), out)
 
-    def _note_finish(self) -> None:
-        """All choices that were asked for have told their end: usage and `[DONE]` may follow."""
+    def _note_finish(self, choice: Choice) -> None:
+        """A choice has told its end; when all that were asked for have, usage and `[DONE]` may follow."""
+        self._finished += not choice.finished
+        choice.finished = True
         asked = self._context.echo.get("n")
-        finished = sum(choice.finished for choice in self._choices.values())
-        self.told = finished >= (asked if isinstance(asked, int) else 1)
+        self.told = self._finished >= (asked if isinstance(asked, int) else 1)
 
     def _break_off(self, error: ProxyError, out: list[bytes]) -> None:
         """No more bytes: the end of a reply that had finished, the failure of any other."""
@@ -221,9 +224,7 @@ class ChatWatcher:
                 self._take(obj, sse(orjson.dumps(obj)) if mend else frame, out)
 
     def _after_the_end(self, data: bytes | None) -> None:
-        """Left out: clients stop reading at `[DONE]`, and one that does not would take it for more of the
-        reply. What follows a failure is the rest of the reply that failed.
-        """
+        """Left out: a client that reads on would take it for more. After a failure it is the reply's rest."""
         if data is not None and self.error is None:
             self.violations.count("after_end")
 
@@ -247,12 +248,10 @@ class ChatWatcher:
         told = obj.get("choices")
         choices = [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
         for choice in choices:
-            index = choice.get("index")
-            index = index if isinstance(index, int) else 0
+            index = at if isinstance(at := choice.get("index"), int) else 0
             known = self._choices.setdefault(index, Choice(self._rules.tool_delta))
             if choice.get("finish_reason"):
-                known.finished = True
-                self._note_finish()
+                self._note_finish(known)
         if choices or not self._hide_usage:
             out.append(frame)
 
@@ -272,13 +271,14 @@ class ChatWatcher:
             if known.has_role_again(choice["delta"]):
                 frame = without_role(frame) or frame
                 changed |= frame is told or len(choices) > 1
-            calling |= self._collect(choice, known)
+            if self._collect(choice, known):
+                calling, self._calling[choice["index"]] = True, known
             changed |= self._tidy_finish(choice, known, out)
             if self.ended:
                 return
         if calling:
             self._held.append((frame, obj, changed))
-            if any(known.calls.waiting for known in self._choices.values()):
+            if any(known.calls.waiting for known in self._calling.values()):
                 return
         self._release(out)
         if not calling:
@@ -310,8 +310,7 @@ class ChatWatcher:
                 self.violations.count("second_finish")
             choice["finish_reason"] = None
             return True
-        known.finished = True
-        self._note_finish()
+        self._note_finish(known)
         known.pieces += known.calls.settle()
         if known.calls.nameless():
             self._fail(nameless_call(), out)
@@ -337,9 +336,9 @@ class ChatWatcher:
         """Let the held frames go: as they are, or the same written anew."""
         if not self._held:
             return
-        for known in self._choices.values():
+        for known in self._calling.values():
             known.pieces += known.calls.settle()
-        clean = all(known.calls.clean for known in self._choices.values())
+        clean = all(known.calls.clean for known in self._calling.values())
         if clean and not any(changed for _, _, changed in self._held):
             out += [frame for frame, _, _ in self._held]
             frame, obj, _ = self._held[0]
@@ -350,9 +349,9 @@ class ChatWatcher:
             self._call = None  # its index may mean another call from here on
             chunks = [self._rewritten(obj) for _, obj, _ in reversed(self._held)]
             out += [sse(orjson.dumps(obj)) for obj in reversed(chunks) if says_something(obj)]
-        for known in self._choices.values():
+        for known in self._calling.values():
             known.pieces, known.calls.clean = [], True
-        self._held = []
+        self._calling, self._held = {}, []
 
     def _rewritten(self, obj: Json) -> Json:
         """The chunk with the pieces that wait for its choices; called from the last one back."""

@@ -23,6 +23,7 @@ from ..profile import Profile
 from ..timestamps import whole_seconds
 from ..usage import read_responses_usage
 from .flat import text_of
+from .last_word import LastWord
 from .slots import CALL, Order, Place, Slot, written
 
 _DELTAS: dict[str, tuple[str, ItemKind, str]] = {
@@ -66,6 +67,8 @@ class ResponsesDecoder:
     def __init__(self, profile: Profile) -> None:
         self._order = Order()
         self._slots: list[Slot] = []
+        self._open: list[Slot] = []
+        """Those that were not done when they were last looked at, and none but done ones besides."""
         self._by_index: dict[int, Slot] = {}
         self._by_id: dict[str, Slot] = {}
         self._started = False
@@ -193,7 +196,9 @@ class ResponsesDecoder:
         return slot if slot is not None and slot.type == type else None
 
     def _last_open(self, type: str) -> Slot | None:
-        return next((slot for slot in reversed(self._slots) if slot.type == type and not slot.done), None)
+        while self._open and self._open[-1].done:
+            self._open.pop()
+        return next((slot for slot in reversed(self._open) if slot.type == type and not slot.done), None)
 
     def _slot_of_item(self, obj: Json, item: Json, whole: bool, out: list[Event]) -> Slot:
         """The slot of an item that is told itself, `whole` or just begun.
@@ -217,6 +222,7 @@ class ResponsesDecoder:
         self._start(None, out)
         slot = Slot(self._order, type, index if isinstance(index, int) else None)
         self._slots.append(slot)
+        self._open.append(slot)
         if slot.output_index is not None:
             self._by_index[slot.output_index] = slot
         if id:
@@ -256,32 +262,18 @@ class ResponsesDecoder:
 
     def _take_output(self, output: Any, out: list[Event]) -> None:
         """Items of the last event that the stream did not tell, or did not finish."""
-        taken: set[int] = set()
+        last = LastWord(tuple(self._slots), self._by_id)
         for index, item in enumerate(output if isinstance(output, list) else []):
             if not isinstance(item, dict):
                 continue
-            slot = self._match(item, index, taken)
+            slot = last.slot(item, index)
             if slot is None:
                 slot = self._new(text_of(item.get("type")) or "message", None, None, out)
-            taken.add(id(slot))
-            if not slot.done:
-                slot.finish(item, out)
-            else:
+            if slot.done:
                 slot.seal_late(item, out)
-
-    def _match(self, item: Json, index: int, taken: set[int]) -> Slot | None:
-        """The slot that streamed `item`: by its ids, else the one of its type nearest its place.
-
-        (vLLM gives items new ids in the last event.)
-        """
-        for slot in self._slots:
-            if (item.get("id") and slot.id == item["id"]) or self._by_id.get(str(item.get("id"))) is slot:
-                return slot
-            if item.get("call_id") and slot.call_id == item["call_id"]:
-                return slot
-        kind = item.get("type") or "message"
-        left = [slot for slot in self._slots if id(slot) not in taken and slot.type == kind]
-        return next((slot for slot in left if slot.output_index == index), left[0] if left else None)
+            else:
+                slot.finish(item, out)
+            last.take(slot)
 
     def _complete_reason(self) -> FinishReason:
         return "tool_calls" if any(slot.is_call for slot in self._slots) else "stop"

@@ -42,7 +42,6 @@ from ..ir import (
     Usage,
 )
 from ..logprobs import read_logprobs
-from ..packed import packed
 from ..usage import write_responses_usage
 from .frames import END, delta, frame, lifecycle
 from .items import (
@@ -74,7 +73,7 @@ class ResponsesEncoder:
     def __init__(self, call: Call, context: ReplyContext) -> None:
         self._context = context
         self._response = snapshot(context, context.new_id("resp_"))
-        self._opening = b""
+        self._begun = False
         self._upstream = ""
         self._sequence = 0
         self._pieces: dict[int, Piece] = {}
@@ -83,7 +82,9 @@ class ResponsesEncoder:
         self._live: OutputItem | None = None
         self._waiting: list[OutputItem] = []  # seldom any; a deque takes 0.7 KiB of every stream
         self._output: list[Json] = []
-        self._ids: set[str] = set()
+        self._ids: dict[str, None] = {}  # an empty set takes three times that of every stream
+        self._thoughts: dict[str, OutputItem] = {}
+        """By their ids."""
         self._error: ProxyError | None = None
         self.usage: Usage | None = None
         self.end: End | None = None
@@ -92,11 +93,12 @@ class ResponsesEncoder:
 
     def start(self) -> bytes:
         """`created` and `in_progress`, once."""
-        if self._opening or not self._context.stream:
+        if self._begun or not self._context.stream:
             return b""
-        self._opening = packed(orjson.dumps(self._response))
-        created = lifecycle("response.created", self._next(), self._opening)
-        return created + self._in_progress()
+        self._begun = True
+        opening = orjson.dumps(self._response)
+        created = lifecycle("response.created", self._next(), opening)
+        return created + lifecycle("response.in_progress", self._next(), opening)
 
     def keepalive(self) -> bytes:
         """`in_progress` again.
@@ -105,7 +107,7 @@ class ResponsesEncoder:
         """
         if not self._context.stream:
             return b""
-        return self.start() or self._in_progress()
+        return self.start() or lifecycle("response.in_progress", self._next(), orjson.dumps(self._response))
 
     def body(self) -> Json:
         """The response object; raises the error of a `Failed` event."""
@@ -181,7 +183,9 @@ class ResponsesEncoder:
             )
         if event.kind in ("reasoning", "summary"):
             own = event.id if _THOUGHT_ID.fullmatch(event.id) else ""
-            return PartsItem(self._unused(own, "rs_"), True, event.phase)
+            thought = PartsItem(self._unused(own, "rs_"), True, event.phase)
+            self._thoughts[thought.id] = thought
+            return thought
         return PartsItem(new_id("msg_"), False, event.phase)
 
     def _carry(self, item: OutputItem, native: Mapping[str, Any]) -> None:
@@ -240,18 +244,17 @@ class ResponsesEncoder:
 
     def _seal_late(self, raw: Json) -> None:
         """The encrypted form of reasoning whose item may have left already: the final output has it."""
-        sealed = raw["encrypted_content"]
-        for item in {id(each): each for each in self._items.values()}.values():
-            if item.id == raw["id"]:
-                item.sealed = sealed
-                if item.output_index >= 0 and item is not self._live:
-                    self._output[item.output_index]["encrypted_content"] = sealed
+        item, sealed = self._thoughts.get(raw["id"]), raw["encrypted_content"]
+        if item is not None:
+            item.sealed = sealed
+            if item.output_index >= 0 and item is not self._live:
+                self._output[item.output_index]["encrypted_content"] = sealed
 
     def _unused(self, id: str, prefix: str) -> str:
         """`id` unless empty or taken: two calls under one id would get each other's results."""
         if not id or id in self._ids:
             id = self._context.new_id(prefix)
-        self._ids.add(id)
+        self._ids[id] = None
         return id
 
     # --- turns -------------------------------------------------------------------------
@@ -285,11 +288,11 @@ class ResponsesEncoder:
     def _finish(self, event: Finished) -> bytes:
         reason = _INCOMPLETE.get(event.reason)
         steps: list[Step] = []
-        while self._live is not None or self._waiting:
-            item = self._live or self._waiting.pop(0)
+        left = self._waiting if self._live is None else [self._live, *self._waiting]
+        for item in left:
             if item is not self._live:
                 steps += self._begin_turn(item)
-            cut = reason and (item.cut or not self._waiting)
+            cut = reason and (item.cut or item is left[-1])
             steps += self._end_turn(item, "incomplete" if cut else "completed")
         self.usage = event.usage
         if reason:
@@ -322,9 +325,6 @@ class ResponsesEncoder:
         return self.end.frame
 
     # --- bytes -------------------------------------------------------------------------
-
-    def _in_progress(self) -> bytes:
-        return lifecycle("response.in_progress", self._next(), self._opening)
 
     def _write(self, steps: Iterable[Step]) -> bytes:
         if not self._context.stream:

@@ -107,7 +107,7 @@ class OutputItem(ABC):
 
     @property
     def settled(self) -> bool:
-        return not any(piece.open for piece in self.pieces)
+        return not any(piece.open for piece in reversed(self.pieces))  # the last one, if any
 
     def begin(self, output_index: int) -> list[Step]:
         """The item's turn has come: all that is known of it so far."""
@@ -166,6 +166,8 @@ class PartsItem(OutputItem):
     def __init__(self, id: str, thought: bool, phase: str | None = None) -> None:
         super().__init__(id)
         self._thought, self._phase = thought, phase
+        self._shown: dict[str, int] = {}
+        """How many parts are on the wire, by the name of their index."""
 
     def added(self) -> Json:
         if self._thought:
@@ -198,8 +200,9 @@ class PartsItem(OutputItem):
         if self._thought and not piece.texts:
             return []
         family = _FAMILIES[piece.kind]
-        same = [each for each in self.pieces if each.shown and _FAMILIES[each.kind].counter == family.counter]
-        piece.place({**self._address(), family.counter: len(same)}, family.stem)
+        number = self._shown.get(family.counter, 0)
+        self._shown[family.counter] = number + 1
+        piece.place({**self._address(), family.counter: number}, family.stem)
         return [
             (f"{family.edge}.added", {**piece.where, "part": _part(Piece(piece.kind))}),
             *piece.grow(piece.text, piece.logprobs),
@@ -284,7 +287,7 @@ class CallItem(OutputItem):
         return steps
 
 
-_HOSTED: Mapping[str, tuple[str, ...]] = {
+HOSTED: Mapping[str, tuple[str, ...]] = {
     "web_search_call": ("in_progress", "searching", "completed"),
     "file_search_call": ("in_progress", "searching", "completed"),
     "code_interpreter_call": ("in_progress", "interpreting", "completed"),
@@ -292,7 +295,7 @@ _HOSTED: Mapping[str, tuple[str, ...]] = {
     "mcp_call": ("in_progress", "completed"),
     "mcp_list_tools": ("in_progress", "completed"),
 }
-"""The events a hosted tool's call goes through."""
+"""Calls of tools that the backend runs itself, and the events each goes through."""
 
 
 class ForeignItem(OutputItem):
@@ -312,7 +315,7 @@ class ForeignItem(OutputItem):
 
     def last(self, status: Status) -> list[Step]:
         kind = str(self._raw.get("type"))
-        stages = _HOSTED.get(kind, ())
+        stages = HOSTED.get(kind, ())
         if self._raw.get("status") not in (None, "completed") or self._raw.get("error"):
             stages = stages[:1]
         return [(f"response.{kind}.{stage}", self._address()) for stage in stages]
