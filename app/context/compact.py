@@ -15,8 +15,9 @@ from translators.compaction import kept
 from translators.ir import Json, Usage
 from translators.usage import write_responses_usage
 
+from ..ids import new_id
 from ..plan import Plan
-from ..request import Request, new_id
+from ..request import Request
 from .compaction import compaction
 from .doors import ask, has
 

@@ -6,33 +6,29 @@ provider for OpenAI). Where the backend that is asked first knows it, it is the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
 from translators.capsule import Seals
-from translators.compaction import INSTRUCTIONS, asks_for_it, halved, opened, record, seal_summary
+from translators.compaction import asks_for_it, opened, seal_summary
 from translators.errors import ProxyError
 from translators.ir import Finished, Foreign, Json, Opaque, Started, Usage
 from translators.profile import Profile
 from translators.stream import StreamTranslator
 
 from ..errors import JSON
-from ..pipeline import serve
+from ..ids import new_id
 from ..plan import BACKENDS, CLIENTS, make_plan
-from ..request import Request, new_id, parse_request
+from ..request import Request
 from ..routing.routing import Route
 from ..stream import Client
+from .summary import summed_up
 
 if TYPE_CHECKING:
     from ..gateway import Gateway
-
-MAX_HALVES = 3
-"""Times a record is made shorter for a model that it is too long for."""
-_RECORD = "The record of the conversation:\n\n"
-_TOO_LONG = "context_length_exceeded"
 
 
 def open_compactions(request: Request, key: Callable[[], bytes]) -> None:
@@ -96,70 +92,11 @@ async def compaction(
     request: Request, headers: Mapping[bytes, bytes], gateway: Gateway
 ) -> tuple[Json, Usage | None]:
     """The item that stands for the input of `request`, and what it took. Raises `ProxyError`."""
-    summary, usage = await _summed_up(request, headers, gateway)
-    given = request.body.get("input")
-    over = len(given) if isinstance(given, list) else 1
-    sealed = seal_summary(_key(request.context.seals), summary, over)
+    summary, usage = await summed_up(request, headers, gateway)
+    sealed = seal_summary(_key(request.context.seals), summary, request.body.get("input"))
     return {"type": "compaction", "id": new_id("cmp_"), "encrypted_content": sealed}, usage
 
 
 def _key(seals: Seals | None) -> Callable[[], bytes]:
     assert seals is not None  # noqa: S101 - every Responses request of a gateway has them
     return seals.key
-
-
-async def _summed_up(
-    request: Request, headers: Mapping[bytes, bytes], gateway: Gateway
-) -> tuple[str, Usage | None]:
-    """The words of the model that is to write them; of a record that is too long for it the middle goes."""
-    text = record(request.call(CLIENTS["responses"]).items)
-    for _ in range(MAX_HALVES):
-        try:
-            return await _written(text, request, headers, gateway)
-        except ProxyError as error:
-            if error.body()["code"] != _TOO_LONG:
-                raise
-            text = halved(text)
-    return await _written(text, request, headers, gateway)
-
-
-async def _written(
-    text: str, request: Request, headers: Mapping[bytes, bytes], gateway: Gateway
-) -> tuple[str, Usage | None]:
-    """A summary of a record; the exchange is in the request's trace. Raises `ProxyError`."""
-    trace = request.trace
-    asked = {
-        "model": gateway.compaction.model or request.model,
-        "instructions": INSTRUCTIONS,
-        "input": _RECORD + text,
-        "store": False,
-    }
-    inner = parse_request("responses", orjson.dumps(asked), headers, trace, gateway.seal_key)
-    trace.model, trace.stream = request.model, request.stream
-    route = gateway.router.route(inner, headers, gateway.catalog)
-    listener, server = _Listener(), gateway.server
-    client = Client(listener, trace, server.keepalive_s, server.idle_timeout_s)
-    try:
-        await serve(inner, route, client, gateway)
-    finally:
-        client.release()
-        trace.first_byte, trace.status = None, 0
-    summary = _words(orjson.loads(listener.body))
-    if not summary:
-        raise ProxyError("upstream", f"{trace.target} wrote no summary of the conversation")
-    return summary, trace.usage
-
-
-class _Listener:
-    """A client within the gateway: keeps the body of its answer."""
-
-    def __init__(self) -> None:
-        self.body = b""
-
-    async def __call__(self, message: MutableMapping[str, Any]) -> None:
-        self.body += message.get("body", b"")
-
-
-def _words(response: Json) -> str:
-    parts = [part for item in response.get("output", ()) for part in item.get("content") or ()]
-    return "".join(part["text"] for part in parts if part.get("type") == "output_text").strip()

@@ -27,7 +27,7 @@ def door_method(gateway: Gateway, answer: Answer) -> Mapping[str, Serve]:
 
     async def serve(exchange: Exchange) -> None:
         raw = await read_body(exchange.receive, exchange.headers, gateway.server.max_body_bytes)
-        exchange.client.watch(exchange.receive, exchange.lent)
+        exchange.client.watch(exchange.receive)
         async with within_limits(gateway, exchange.headers, exchange.client, raw):
             request = await expanded(gateway, raw, exchange.headers, exchange.client)
             route = gateway.router.route(request, exchange.headers, gateway.catalog)
