@@ -11,8 +11,9 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -34,6 +35,10 @@ AGAIN_S = 5.0
 BUSY_RETRY_S = 1.0
 """When a key that has all its places taken may try again: one may come free at any moment."""
 PREFIX = b"x-ratelimit-"
+LOOKUPS = 10
+"""What a key may read, cancel or take out of the store for each request that it may make."""
+LEAST_LOOKUPS = 120
+"""At least, in a minute: a client asks each second or two how its background response gets on."""
 MINUTE_S = 60
 DAY_S = 86400
 
@@ -74,29 +79,52 @@ class Counter(Protocol):
     async def aclose(self) -> None: ...
 
 
+class Place:
+    """One of those that a key has at a time."""
+
+    __slots__ = ("_free",)
+
+    def __init__(self, free: Callable[[], None]) -> None:
+        self._free: Callable[[], None] | None = free
+
+    def leave(self) -> None:
+        """The request has ended; what it began may go on in its place."""
+        if self._free is not None:
+            self._free()
+
+    def pass_on(self) -> Callable[[], None]:
+        """What frees it, which is the caller's from now on."""
+        free, self._free = self._free, None
+        assert free is not None  # noqa: S101 - a request begins one thing
+        return free
+
+
 class KeyLimiter:
     """The limits of all keys, in one process."""
 
-    def __init__(self, config: RateLimits, counter: Counter) -> None:
+    def __init__(self, config: RateLimits, counter: Counter, running: dict[str, int]) -> None:
+        """`running`: by the names of their keys, requests under way and background runs that have not ended.
+
+        The limiter of a new configuration takes it over: what began under the former one frees its places.
+        """
         self._closed, self._counter = config.on_failure == "closed", counter
-        self.running: dict[str, int] = {}
-        """Requests under way, by the names of their keys."""
+        self.running = running
         self._down_until = 0.0
         self._down = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     @contextlib.asynccontextmanager
-    async def within(self, access: Access, client: Client, raw: bytes) -> AsyncIterator[None]:
+    async def within(self, access: Access, client: Client, raw: bytes) -> AsyncIterator[Place]:
         """Answer a request in here; `raw` is its body. Raises `ProxyError` (429, or 503)."""
         limits = access.limits
         assert limits is not None  # noqa: S101 - others need not come here
-        self._take_place(access.name, limits)
+        place = self._take_place(access.name, limits)
         try:
-            left = await self._let_in(access.name, limits)
+            left = await self._let_in(access.name, token_windows(limits), request_windows(limits))
             client.head_with(lambda headers: with_limits(headers, left))
             failed = False
             try:
-                yield
+                yield place
             except ProxyError:
                 failed = not client.committed
                 raise
@@ -104,7 +132,19 @@ class KeyLimiter:
                 if not failed:
                     self.count_tokens(access.name, limits, client.trace, raw)
         finally:
-            self._free_place(access.name)
+            place.leave()
+
+    async def let_in(self, access: Access, client: Client, makes: bool) -> None:
+        """Count what asks no model; raises `ProxyError` (429, or 503).
+
+        `makes`: it writes something new, else it is about what is stored already.
+        """
+        limits = access.limits
+        assert limits is not None  # noqa: S101 - others need not come here
+        left = await self._let_in(
+            access.name, (), request_windows(limits) if makes else lookup_windows(limits)
+        )
+        client.head_with(lambda headers: with_limits(headers, left))
 
     async def aclose(self) -> None:
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -112,12 +152,16 @@ class KeyLimiter:
 
     # --- places ---------------------------------------------------------------------------
 
-    def _take_place(self, name: str, limits: KeyLimits) -> None:
+    def _take_place(self, name: str, limits: KeyLimits) -> Place:
         running, most = self.running.get(name, 0), limits.concurrency
         if most is not None and running >= most:
-            message = f"this API key has {running} requests under way, and may have {most} at a time"
+            message = (
+                f"this API key has {running} requests under way, background responses that have not ended "
+                f"among them, and may have {most} at a time: wait for one to end, or cancel it"
+            )
             raise _refused(message, BUSY_RETRY_S)
         self.running[name] = running + 1
+        return Place(partial(self._free_place, name))
 
     def _free_place(self, name: str) -> None:
         running = self.running[name] - 1
@@ -128,9 +172,10 @@ class KeyLimiter:
 
     # --- windows --------------------------------------------------------------------------
 
-    async def _let_in(self, name: str, limits: KeyLimits) -> Sequence[Left]:
+    async def _let_in(
+        self, name: str, tokens: Sequence[Window], requests: Sequence[Window]
+    ) -> Sequence[Left]:
         """What is left once this request is counted; nothing when that is not known."""
-        tokens, requests = token_windows(limits), request_windows(limits)
         if not tokens and not requests:
             return ()
         try:
@@ -192,6 +237,11 @@ class KeyLimiter:
 def request_windows(limits: KeyLimits) -> Sequence[Window]:
     most = limits.requests_per_minute
     return () if most is None else (Window("requests", most, MINUTE_S),)
+
+
+def lookup_windows(limits: KeyLimits) -> Sequence[Window]:
+    most = limits.requests_per_minute
+    return () if most is None else (Window("lookups", max(LOOKUPS * most, LEAST_LOOKUPS), MINUTE_S),)
 
 
 def token_windows(limits: KeyLimits) -> Sequence[Window]:

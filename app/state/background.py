@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Mapping
 from typing import Any, Literal
 
@@ -20,9 +20,10 @@ from config.schema import Background as Limits
 from translators.dialect import End
 from translators.errors import ProxyError
 
-from ..request import Request, new_id
+from ..ids import new_id
+from ..request import Request
 from ..store.runs import Key, Step
-from ..stream import Client
+from ..stream import Client, Patience
 from .run_log import RunLog
 from .runs import abandon, lease, packed, sweep
 from .state import Keeping, State
@@ -75,6 +76,8 @@ class Running:
         self.news = asyncio.Event()
         """Set, and replaced, when something was written."""
         self.cause: Cause | None = None
+        self.on_over: Callable[[], None] | None = None
+        """Called once, when the run has ended or was taken out."""
         self.patience_s = END_S
         self._worker, self._request, self._keeping, self._answer = worker, request, keeping, answer
         self._client: Client | None = None
@@ -92,6 +95,10 @@ class Running:
         self.tell()
         if self._client is not None:
             self._client.interrupt("gone")
+
+    def let_go(self) -> None:
+        """It is over: nothing of it may know itself, or it would wait for the garbage collector."""
+        self._client = self._request.keeping = None
 
     async def run(self, most_s: float) -> None:
         """From the start to the end, in at most `most_s`."""
@@ -113,7 +120,7 @@ class Running:
         request.began, request.trace.began = time.monotonic(), time.perf_counter()
         self.log.start()
         self._due.set()
-        self._client = Client(self._send, request.trace, NEVER_S)
+        self._client = Client(self._send, request.trace, Patience(NEVER_S))
         self._client.on_end = self._note_upstream
         await self._answer(request, self._client)
 
@@ -171,8 +178,6 @@ class Running:
             return
         if status != self._status:
             record = self._keeping.record(self.log.response, orjson.dumps(self.log.response))
-            if self.log.ended:
-                await self._keeping.join(record)
         step = Step(*self.key, self._worker, lease(), packed(batch), record, self.log.ended)
         if not await self._is_written(step):
             self.stop("lost")
@@ -187,7 +192,7 @@ class Running:
 
     async def _is_written(self, step: Step) -> bool:
         """A connection that is lost in a commit leaves open whether it was done: then it is looked up."""
-        if await self.state.runs(lambda runs: runs.step(step)):
+        if await self._keeping.step(self.state, step):
             return True
         run, _ = await self.state.runs(lambda runs: runs.read(*self.key, step.batch.last))
         return run is not None and (run.worker, run.last) == (self._worker, step.batch.last)
@@ -217,14 +222,15 @@ class Running:
 
 
 class Background:
-    """The runs of one process, in the order in which they were asked for."""
+    """The runs of one process; of those that wait each owner's begin in the order in which they came."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.worker = new_id("worker_")
         self._runs: dict[Key, Running] = {}
-        self._coming = 0
-        self._waiting: deque[Running] = deque()
+        self._coming: Counter[str] = Counter()
+        """Runs that are being stored, by their owners."""
+        self._waiting: list[Running] = []
         self._tasks: dict[asyncio.Task[None], Running] = {}
         self._watcher: asyncio.Task[None] | None = None
         self._swept = 0.0
@@ -233,18 +239,19 @@ class Background:
         self, state: State, request: Request, keeping: Keeping, answer: Answer, log: RunLog
     ) -> Running:
         """A run that is durable, waiting its turn; raises `ProxyError` (503) when too many do already."""
-        if len(self._runs) + self._coming >= self.limits.max_running + self.limits.max_queue:
-            raise _full()
         record = keeping.record(log.response, orjson.dumps(log.response))
+        if self._full_for(record.owner):
+            raise _full()
         run = Running((record.owner, record.id), self.worker, state, request, keeping, answer, log)
         log.queued()
         batch = log.pending()
         assert batch is not None  # noqa: S101 - two events were just told
-        self._coming += 1
+        self._coming[record.owner] += 1
         try:
             await state.runs(lambda runs: runs.begin(record, self.worker, lease(), packed(batch)))
         finally:
-            self._coming -= 1
+            self._coming[record.owner] -= 1
+            self._coming += Counter()  # which drops zeros
         log.written(batch)
         state.say_status(record.id, "queued")
         self._runs[run.key] = run
@@ -270,7 +277,7 @@ class Background:
         run.stop("lost")
         if run in self._waiting:
             self._waiting.remove(run)
-            del self._runs[key]
+            self._leave(run)
 
     def stop_waiting(self) -> None:
         """The process ends: no run is begun any more, and what is under way has little time left."""
@@ -279,7 +286,7 @@ class Background:
         for run in self._waiting:
             run.stop("shutdown")
         while self._waiting:
-            self._start(self._waiting.popleft())
+            self._start(self._waiting.pop(0))
 
     async def drain(self, state: State | None = None) -> None:
         """Wait until no run is left, of one state or at all."""
@@ -290,9 +297,22 @@ class Background:
 
     def _go_on(self) -> None:
         while self._waiting and len(self._tasks) < self.limits.max_running:
-            self._start(self._waiting.popleft())
+            self._start(self._next())
         if self._runs and (self._watcher is None or self._watcher.done()):
             self._watcher = asyncio.create_task(self._watch())
+
+    def _full_for(self, owner: str) -> bool:
+        """Whether no run of `owner` may come: one may always, so that nobody takes all there is."""
+        if len(self._runs) + self._coming.total() < self.limits.max_running + self.limits.max_queue:
+            return False
+        return self._coming[owner] > 0 or any(key[0] == owner for key in self._runs)
+
+    def _next(self) -> Running:
+        """Whose owner has the fewest that run; of those the one that has waited longest."""
+        working = Counter(run.key[0] for run in self._tasks.values())
+        run = min(self._waiting, key=lambda each: working[each.key[0]])
+        self._waiting.remove(run)
+        return run
 
     def _start(self, run: Running) -> None:
         task = asyncio.create_task(self._go(run))
@@ -307,9 +327,15 @@ class Background:
 
     def _over(self, task: asyncio.Task[None]) -> None:
         run = self._tasks.pop(task)
-        self._runs.pop(run.key, None)
+        self._leave(run)
         run.tell()
         self._go_on()
+
+    def _leave(self, run: Running) -> None:
+        self._runs.pop(run.key, None)
+        run.let_go()
+        if run.on_over is not None:
+            run.on_over()
 
     # --- what other processes do to the runs ---------------------------------------------
 
@@ -329,7 +355,7 @@ class Background:
             await asyncio.sleep(LOOK_S)
 
     async def _look(self, state: State, renew: bool) -> None:
-        asked, coming = dict(self._runs), self._coming
+        asked, coming = dict(self._runs), bool(self._coming)
         held = set(await state.runs(lambda runs: runs.of(self.worker)))
         for key, run in asked.items():
             if key not in held and run.state is state:

@@ -12,9 +12,10 @@ from translators.responses.snapshot import snapshot
 
 from ..context.compaction import before_trigger
 from ..errors import JSON
+from ..ids import new_id
 from ..pipeline import plan_ahead
 from ..plan import CLIENTS, Plan
-from ..request import Request, new_id
+from ..request import Request
 from ..stream import Client
 from ..telemetry.trace import Headers, Trace
 from ..telemetry.watch import onward
@@ -24,6 +25,7 @@ from .run_log import RunLog
 from .state import Keeping
 
 if TYPE_CHECKING:
+    from ..access.limits import Place
     from ..gateway import Gateway
 
 ROUTE = "RUN /v1/responses"
@@ -37,9 +39,17 @@ def is_background(request: Request, keeping: Keeping | None, gateway: Gateway) -
 
 
 async def begin_run(
-    gateway: Gateway, request: Request, headers: Mapping[bytes, bytes], client: Client, answer: Answer
+    gateway: Gateway,
+    request: Request,
+    headers: Mapping[bytes, bytes],
+    client: Client,
+    answer: Answer,
+    place: Place | None,
 ) -> None:
-    """Answer with the response as it is queued, or with the events of the run; raises `ProxyError`."""
+    """Answer with the response as it is queued, or with the events of the run; raises `ProxyError`.
+
+    `place`: the request's among those of its key; the run has it until it ends.
+    """
     keeping, state = request.keeping, gateway.state
     assert keeping is not None  # noqa: S101 - `is_background`
     assert state is not None  # noqa: S101 - likewise
@@ -51,6 +61,8 @@ async def begin_run(
     queued = {**snapshot(request.context, new_id("resp_")), "status": "queued", "background": True}
     log = RunLog(queued)
     run = await gateway.background.begin(state, asked, keeping, answer, log)
+    if place is not None:
+        run.on_over = place.pass_on()
     if request.stream:
         await follow(gateway.background, state, run.key, -1, client, head)
     else:

@@ -13,7 +13,7 @@ import orjson
 
 from translators.ir import Json
 
-from ..store import Record
+from ..store import Record, is_id
 
 _PREFIX: Mapping[str, str] = {
     "message": "msg_",
@@ -97,6 +97,11 @@ def _is_reference(item: Any) -> bool:
 def by_id(items: Iterable[Any]) -> dict[str, Any]:
     """Items by their ids."""
     return {id: item for item in items if (id := _id_of(item)) is not None}
+
+
+def names(items: Iterable[Any]) -> tuple[str, ...]:
+    """The ids under which later requests may refer to these items."""
+    return tuple(id for id in by_id(items) if is_id(id))
 
 
 def listed(records: Sequence[Record]) -> list[Json]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from translators.compaction import opened
 from translators.errors import ProxyError, bad_request
 from translators.ir import Json
 from translators.responses.decode import decode_request
@@ -86,12 +87,16 @@ def read_items(value: Any) -> list[Json]:
     return value
 
 
-def check_items(items: Sequence[Json], new_id: NewId) -> None:
-    """Whether a model can be asked with them: the same rules as for the input of a request, other places."""
+def check_items(items: Sequence[Json], new_id: NewId, key: Callable[[], bytes]) -> None:
+    """Whether a model can be asked with them: the same rules as for the input of a request, other places.
+
+    `key`: of the summaries among them.
+    """
     if not items:
         return
     try:
         decode_request({"model": "any", "input": items}, new_id)
+        opened(list(items), key)
     except ProxyError as error:
         if error.param is not None:
             error.message = error.message.replace("`input[", "`items[")

@@ -47,7 +47,7 @@ def conversation_methods(gateway: Gateway) -> Mapping[str, Mapping[str, Serve]]:
     async def create(kept: Conversations, exchange: Exchange) -> Json:
         asked = await body(exchange)
         metadata, items = read_metadata(asked.get("metadata")), asked.get("items")
-        return await kept.create(metadata, [] if items is None else read_items(items))
+        return await kept.create(metadata, [] if items is None else read_items(items), gateway.seal_key)
 
     async def update(kept: Conversations, exchange: Exchange) -> Json:
         asked = await body(exchange)
@@ -56,7 +56,8 @@ def conversation_methods(gateway: Gateway) -> Mapping[str, Mapping[str, Serve]]:
     async def add(kept: Conversations, exchange: Exchange) -> Json:
         include = read_include(_all(exchange, _INCLUDE))
         asked = await body(exchange)
-        return await kept.add(_id(exchange), read_items(_required(asked, "items")), include)
+        items = read_items(_required(asked, "items"))
+        return await kept.add(_id(exchange), items, include, gateway.seal_key)
 
     return {
         "": {"POST": serve(create)},
@@ -98,7 +99,8 @@ def _item_id(exchange: Exchange) -> str:
 
 
 def _query(exchange: Exchange) -> list[tuple[str, str]]:
-    return parse_qsl(exchange.scope.get("query_string", b"").decode("latin-1"))
+    query = exchange.scope.get("query_string", b"").decode("latin-1")
+    return parse_qsl(query, keep_blank_values=True)
 
 
 def _all(exchange: Exchange, names: tuple[str, ...]) -> list[str]:

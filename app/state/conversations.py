@@ -9,7 +9,7 @@ appended in the order in which they end.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,9 +19,11 @@ from translators.errors import ProxyError, bad_request
 from translators.ir import Json
 from translators.responses.decode_parts import wrong
 
-from ..request import Request, new_id
+from ..ids import new_id
+from ..request import Request
 from ..store import Record
 from ..store.conversations import Conversation, Entry
+from ..store.runs import Step
 from . import chaining
 from .conversation_items import check_items, is_id, items_of, place_behind, shown, to_entries
 from .state import Keeping, State
@@ -41,9 +43,10 @@ class Conversations:
     def __init__(self, state: State, owner: str) -> None:
         self._state, self._owner = state, owner
 
-    async def create(self, metadata: bytes, items: Sequence[Json]) -> Json:
+    async def create(self, metadata: bytes, items: Sequence[Json], key: Callable[[], bytes]) -> Json:
+        """`key`: of summaries among the items."""
         made = Conversation(self._owner, new_id("conv_"), int(time.time()), metadata)
-        entries = await self._entries(items)
+        entries = await self._entries(items, key)
         await self._state.conversations(lambda kept: kept.create(made, entries))
         return _object(made)
 
@@ -62,10 +65,12 @@ class Conversations:
             raise not_found(id)
         return {"id": id, "object": "conversation.deleted", "deleted": True}
 
-    async def add(self, id: str, items: Sequence[Json], include: Collection[str]) -> Json:
-        """The list of what was added."""
+    async def add(
+        self, id: str, items: Sequence[Json], include: Collection[str], key: Callable[[], bytes]
+    ) -> Json:
+        """The list of what was added; `key`: of summaries among it."""
         await self.get(id)  # whatever is wrong with the items, there is nowhere to put them
-        entries = await self._entries(items)
+        entries = await self._entries(items, key)
         taken = await self._state.conversations(lambda kept: kept.add(self._owner, id, entries))
         if _there(id, taken):
             raise _taken(min(taken or ()))
@@ -130,14 +135,26 @@ class Conversations:
                 return
             taken |= set(found)  # there are backends that give the same ids again
 
-    async def _entries(self, items: Sequence[Json]) -> list[Entry]:
+    async def end_turn(self, id: str, items: Sequence[Any], step: Step) -> bool:
+        """The same of a background run, together with its end; whether it was written."""
+        taken: set[str] = set()
+        while True:
+            entries = to_entries(items, new_id, taken)
+            found = await self._state.conversations(
+                lambda kept: kept.end_turn(step, id, entries)  # noqa: B023 - asked at once
+            )
+            if not found:
+                return found is not None
+            taken |= set(found)
+
+    async def _entries(self, items: Sequence[Json], key: Callable[[], bytes]) -> list[Entry]:
         items = await self._state.with_references(self._owner, list(items), {})
         seen: set[str] = set()
         for id in (item["id"] for item in items if item.get("id") is not None):
             if id in seen:
                 raise _taken(id)
             seen.add(id)
-        check_items(items, new_id)
+        check_items(items, new_id, key)
         return to_entries(items, new_id)
 
 
@@ -148,26 +165,27 @@ class Turn(Keeping):
         """`place`: where in the conversation the turn began."""
         super().__init__(state.put, owner, conversation, request)
         self._conversations, self._place = Conversations(state, owner), place
-        self._joined = False
 
     def record(self, response: Json, written: bytes) -> Record:
         return replace(super().record(response, written), previous=self._place)
 
-    async def join(self, record: Record) -> None:
-        await self._append(orjson.loads(record.response), None)
+    async def step(self, state: State, step: Step) -> bool:
+        """With the turn, if that has ended: a run that somebody else ends at the same time adds nothing."""
+        response = orjson.loads(step.record.response) if step.ended and step.record is not None else {}
+        if response.get("status") not in _SAYING:
+            return await super().step(state, step)
+        return await self._conversations.end_turn(self._chain, self._items(response), step)
 
     async def _keep(self, response: Json, written: bytes) -> None:
-        record = self.record(response, written) if self._request.context.stored else None
+        stored = self._request.context.stored and self.is_named(response)
+        record = self.record(response, written) if stored else None
         if response.get("status") in _SAYING:
-            await self._append(response, record)
+            await self._conversations.append(self._chain, self._items(response), record)
         elif record is not None:
             await self._put(record)
 
-    async def _append(self, response: Json, record: Record | None) -> None:
-        """Once, also if what has to be written after it is tried again."""
-        if response.get("status") in _SAYING and not self._joined:
-            await self._conversations.append(self._chain, [*self._request.own, *response["output"]], record)
-            self._joined = True
+    def _items(self, response: Json) -> list[Any]:
+        return [*self._request.own, *response["output"]]
 
 
 async def enter(state: State, request: Request, owner: str) -> None:

@@ -19,7 +19,8 @@ from translators.errors import ProxyError
 from translators.profile import Profile
 from translators.responses.pairing import Placed, plain_ids, repair_owners, repair_pairs
 
-from ..request import Request, new_id
+from ..ids import new_id
+from ..request import Request
 
 if TYPE_CHECKING:
     from ..plan import Plan

@@ -16,7 +16,7 @@ from translators.responses.frames import END, frame
 from translators.responses.reply import decode_reply
 from translators.stream import StreamTranslator
 
-from ..request import new_id
+from ..ids import new_id
 from .run_log import last_event
 
 _DONE = "response.output_item.done"

@@ -112,7 +112,7 @@ async def end_run(
     response = {**before, "output": outputs(items), **ending(status, told)}
     kind, fields = last_event(response)
     batch = Batch(last + 1, last + 1, frame(kind, last + 1, fields))
-    ended = replace(record, response=orjson.dumps(response), items=tuple(chaining.by_id(response["output"])))
+    ended = replace(record, response=orjson.dumps(response), items=chaining.names(response["output"]))
     step = Step(record.owner, record.id, _ENDER, 0, packed(batch), ended, True, free_before)
     if not await state.runs(lambda runs: runs.step(step)):
         return None

@@ -18,13 +18,15 @@ import structlog
 from translators.dialect import End
 from translators.errors import ProxyError, bad_request
 from translators.ir import Json
+from translators.packed import packed
 from translators.responses.decode_parts import wrong
 from translators.responses.frames import failed_end
 
-from ..request import Request, new_id
-from ..store import ChainTooLong, Record, ResponseStore, StoreDown
+from ..ids import new_id
+from ..request import Request
+from ..store import ChainTooLong, Record, ResponseStore, StoreDown, is_id
 from ..store.conversations import ConversationStore, Entry
-from ..store.runs import Key, RunStore
+from ..store.runs import Key, RunStore, Step
 from . import chaining
 from .conversation_items import INCLUDABLE, items_of, shown, until
 from .links import Link
@@ -97,7 +99,7 @@ class State:
     async def check(self) -> None:
         """Asked before a backend is: what cannot be kept is paid for in vain. Raises `ProxyError`."""
         if self._down:
-            await self._ask(self._store.check())
+            await self._ask(self._store.check(), proves=True)
 
     async def _expand(self, request: Request, owner: str, previous: Any, own: list[Any]) -> str:
         records = await self.chain(owner, previous) if isinstance(previous, str) else []
@@ -146,7 +148,7 @@ class State:
         wanted = chaining.references(own)
         if not wanted:
             return own
-        elsewhere = [id for id in wanted if id not in known]
+        elsewhere = [id for id in wanted if id not in known and is_id(id)]
         if elsewhere:
             holders = await self.holders(owner, elsewhere)
             records = {record.id: record for record in holders.values()}
@@ -166,7 +168,7 @@ class State:
 
     async def record(self, owner: str, id: str) -> Record:
         """A response as it was written last; raises `ProxyError`."""
-        record = await self._ask(self._store.get(owner, id))
+        record = await self._ask(self._store.get(owner, id)) if is_id(id) else None
         if record is None:
             raise response_not_found(id)
         return record
@@ -196,11 +198,11 @@ class State:
         return [shown(entry, INCLUDABLE) for entry in before] + chaining.listed(records)
 
     async def delete(self, owner: str, id: str) -> None:
-        if not await self._ask(self._store.delete(owner, id)):
+        if not (is_id(id) and await self._ask(self._store.delete(owner, id))):
             raise response_not_found(id)
 
     async def put(self, record: Record) -> None:
-        await self._ask(self._store.put(record))
+        await self._ask(self._store.put(record), proves=True)
 
     async def remember(self, record: Record) -> None:
         """Keep a response that is not to be stored; only where `remembers`."""
@@ -210,7 +212,7 @@ class State:
         """Why the store cannot be used now, None: it can. The log says more, once."""
         try:
             async with asyncio.timeout(CHECK_S):
-                await self._ask(self._store.check())
+                await self._ask(self._store.check(), proves=True)
         except TimeoutError:
             return f"it gives no answer within {CHECK_S:g} s"
         except ProxyError:
@@ -222,6 +224,8 @@ class State:
 
     async def chain(self, owner: str, id: str) -> list[Record]:
         """A response and those before it, the oldest first; raises `ProxyError`."""
+        if not is_id(id):
+            return []
         return chaining.unbroken(await self.within(self._store.chain(owner, id, self.max_bytes)))
 
     async def holders(self, owner: str, items: Sequence[str]) -> Mapping[str, Record]:
@@ -252,8 +256,11 @@ class State:
             )
             raise ProxyError("context_length", message, param) from None
 
-    async def _ask(self, asked: Awaitable[T]) -> T:
-        """Raises `ProxyError` (503) when the store cannot; the log says why, once until it can again."""
+    async def _ask(self, asked: Awaitable[T], proves: bool = False) -> T:
+        """Raises `ProxyError` (503) when the store cannot; the log says why, once until it can again.
+
+        `proves`: success shows that responses can be stored. Reading goes on where nothing can be written.
+        """
         try:
             done = await asked
         except StoreDown as down:
@@ -261,7 +268,7 @@ class State:
                 _log.error("store:down", reason=str(down))
             self._down = True
             raise unavailable() from down
-        if self._down:
+        if proves and self._down:
             self._down = False
             _log.warning("store:up")
         return done
@@ -297,23 +304,31 @@ class Keeping:
             return data.rpartition(end.frame)[0] + failed_end(end, error)
         return data
 
-    async def join(self, record: Record) -> None:
-        """What has to be done before a response of the background, which is kept elsewhere, may end."""
+    async def step(self, state: State, step: Step) -> bool:
+        """Write what a background run has come to, whose answer this is; whether it was (`RunStore.step`)."""
+        return await state.runs(lambda runs: runs.step(step))
 
     async def _keep(self, response: Json, written: bytes) -> None:
-        if isinstance(response.get("id"), str):  # else there is nothing by which it could be asked for
+        if self.is_named(response):
             await self._put(self.record(response, written))
+
+    def is_named(self, response: Json) -> bool:
+        """Whether there is something by which it could be asked for."""
+        id = response.get("id")
+        return isinstance(id, str) and is_id(id)
 
     def record(self, response: Json, written: bytes) -> Record:
         """What is stored of this answer."""
         output, context = response.get("output"), self._request.context
-        items = tuple(chaining.by_id(output if isinstance(output, list) else ()))
-        given = orjson.dumps(self._request.own)
+        items = chaining.names(output if isinstance(output, list) else ())
+        given = packed(orjson.dumps(self._request.own))
         id: str = response["id"]
         record = Record(
-            self._owner, id, self._chain, context.previous, context.created, given, written, items
+            self._owner, id, self._chain, context.previous, context.created, given, packed(written), items
         )
         if not self.target or not self.upstream or response.get("status") not in _GOOD:
+            return record
+        if not (is_id(self.target) and is_id(self.upstream)):
             return record
         return replace(record, target=self.target, upstream=self.upstream)
 
@@ -331,7 +346,7 @@ def response_not_found(id: str) -> ProxyError:
 
 
 def _not_found(previous: Any, broken: bool) -> ProxyError:
-    why = ": an earlier response of its conversation was deleted" if broken else ""
+    why = ": an earlier response of its conversation was deleted or replaced" if broken else ""
     message = (
         f"Previous response with id {str(previous)[:80]!r} not found{why}. "
         "Send the whole conversation in `input`."

@@ -39,7 +39,7 @@ def stored_methods(gateway: Gateway) -> tuple[Mapping[str, Serve], Mapping[str, 
                 raise bad_request("`starting_after` goes with `stream=true`", "starting_after")
             await exchange.answer(200, await state.response(owner, id))
             return
-        exchange.client.watch(exchange.receive, exchange.lent)
+        exchange.client.watch(exchange.receive)
         exchange.trace.stream = True
         await show(gateway.background, state, await state.record(owner, id), after, exchange.client)
 
@@ -77,7 +77,8 @@ def _asked(gateway: Gateway, exchange: Exchange) -> tuple[State, str, str]:
 
 
 def _query(exchange: Exchange) -> dict[str, str]:
-    return dict(parse_qsl(exchange.scope.get("query_string", b"").decode("latin-1")))
+    query = exchange.scope.get("query_string", b"").decode("latin-1")
+    return dict(parse_qsl(query, keep_blank_values=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def read_page(query: Mapping[str, str]) -> Page:
         raise _wrong("limit", f"a number from 1 to {MOST_ITEMS}")
     if order not in ("asc", "desc"):
         raise _wrong("order", "asc or desc")
-    return Page(int(limit), order == "desc", query.get("after"))
+    return Page(int(limit), order == "desc", query.get("after") or None)
 
 
 def _wrong(name: str, words: str) -> ProxyError:

@@ -168,7 +168,9 @@ def test_input_items(client: httpx.Client, ask: Ask) -> None:
     assert page["has_more"] is True
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "order=up", "after=nowhere"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=101", "limit=x", "limit=", "order=up", "order=", "after=nowhere"]
+)
 def test_a_page_that_cannot_be(client: httpx.Client, ask: Ask, query: str) -> None:
     made = ask(input="x")
     reply = client.get(f"/v1/responses/{made['id']}/input_items?{query}")

@@ -163,7 +163,10 @@ def test_pages(client: httpx.Client, new: New) -> None:
     assert page == {"object": "list", "data": [], "first_id": "", "last_id": "", "has_more": False}
 
 
-WRONG_QUERIES = ["limit=0", "limit=101", "limit=x", "order=up", "after=nowhere", "after=%00", "include=x"]
+WRONG_QUERIES = [
+    *("limit=0", "limit=101", "limit=x", "limit=", "order=up", "order=", "after=nowhere", "after=%00"),
+    *("include=x", "include="),
+]
 
 
 @pytest.mark.parametrize("query", [*WRONG_QUERIES, "include[]=all"])
