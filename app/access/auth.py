@@ -32,6 +32,14 @@ class Access:
     """Why the key is no longer taken at a `time.time()`, None: it is."""
 
 
+class RefusedKey(ProxyError):
+    """A key of the file that is no longer taken; `name` is for the log, which says whose it was."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__("auth", f"this API key {why}: ask whoever runs this gateway for another")
+        self.name = name
+
+
 class Keys:
     """The keys that may ask; none configured: everyone may (the configuration allows that on loopback only).
 
@@ -80,7 +88,7 @@ class Keys:
             if access is not None:
                 why = access.refused(self._clock())
                 if why is not None:
-                    raise ProxyError("auth", f"this API key {why}: ask whoever runs this gateway for another")
+                    raise RefusedKey(access.name, why)
                 return access
         raise ProxyError("auth", f"invalid API key: send one of the gateway's keys as {_FORMS}")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
-from importlib.util import find_spec
 from typing import TypeVar
 
 import structlog
@@ -17,7 +16,9 @@ from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, RedisStorage, Storage
 from limits.aio.strategies import FixedWindowRateLimiter
 
+from config.extras import NO_REDIS
 from config.schema import RateLimits
+from providers.extras import is_installed
 
 from .limits import DAY_S, Counter, Left, LimitsDown, Window
 
@@ -35,8 +36,8 @@ def open_counters(config: RateLimits) -> Counter:
     url = config.storage.get_secret_value()
     if url == "memory":
         return Counters(MemoryStorage())
-    if find_spec("redis") is None:
-        _log.error("limits:unavailable", reason="pip install 'dragoman[redis]' is needed for limits in Redis")
+    if not is_installed("redis"):
+        _log.error("limits:unavailable", reason=NO_REDIS)
         return Missing()
     storage = RedisStorage(
         f"async+{url}",

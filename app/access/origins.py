@@ -51,14 +51,24 @@ class Cors:
 
 
 def check_page(headers: Mapping[bytes, bytes], allowed: Collection[str]) -> None:
-    """Refuse (403) what a browser says it asks for a page of another site, where everybody may ask."""
-    if headers.get(b"sec-fetch-site") != b"cross-site":
+    """Refuse (403) what a browser says it asks for a page of another site, where everybody may ask.
+
+    Those that do not say whose page it is (Safari before 16.4) name its origin, at least with a POST.
+    """
+    site = headers.get(b"sec-fetch-site")
+    if site not in (None, b"cross-site"):
         return
     origin = headers.get(b"origin", b"null").decode("latin-1").lower()
-    if origin in allowed or "*" in allowed or not _is_web(origin):
+    own = site is None and is_own(origin, headers)
+    if own or origin in allowed or "*" in allowed or not _is_web(origin):
         return
     message = "a page of another site may not ask here: name its origin in server.cors_origins, or use a key"
     raise ProxyError("forbidden", message, code="origin_not_allowed")
+
+
+def is_own(origin: str, headers: Mapping[bytes, bytes]) -> bool:
+    """Whether the page comes from where it asks."""
+    return origin.partition("://")[2] == headers.get(b"host", b"").decode("latin-1").lower()
 
 
 def _is_web(origin: str) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from typing import Any
 
+import requests
 import structlog
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -21,6 +25,7 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from requests.adapters import HTTPAdapter
 
 from config.schema import Telemetry as Settings
 
@@ -28,7 +33,33 @@ SCOPE = "dragoman"
 _QUIET = ("opentelemetry.exporter", "opentelemetry.sdk.metrics._internal.export", "urllib3.connectionpool")
 """Loggers of libraries that tell of every failed export; `telemetry_down` does so once."""
 
+MOST_ANSWER_BYTES = 4096
+"""Of what a receiver says besides its status, which nobody reads; it is taken for the connection's sake."""
+ANSWER_S = 10.0
+"""For all of it; the library's own time is one for each read."""
+_SIGNER = "OTEL_PYTHON_EXPORTER_OTLP_HTTP{}_CREDENTIAL_PROVIDER"
+"""Names the session that the library is to use."""
+
 _log = structlog.get_logger("dragoman.telemetry")
+
+
+class _Brief(HTTPAdapter):
+    """Takes little of an answer: the library would read a receiver that sends without end into memory."""
+
+    def send(
+        self, request: requests.PreparedRequest, stream: bool = False, *rest: Any, **more: Any
+    ) -> requests.Response:
+        answer = super().send(request, True, *rest, **more)
+        until = time.monotonic() + ANSWER_S
+        for _ in range(MOST_ANSWER_BYTES):
+            if not answer.raw.read(1):
+                break  # its connection may be used again
+            if time.monotonic() >= until:
+                answer.raw.close()
+        else:
+            answer.raw.close()
+        answer.raw = io.BytesIO()
+        return answer
 
 
 class Receiver:
@@ -111,10 +142,12 @@ class Sdk:
         metrics: MetricReader | None = None
         receivers = traces, metering = Receiver("traces"), Receiver("metrics")
         if _sends("TRACES", settings, environ):
-            exporter = OTLPSpanExporter(base and f"{base}/v1/traces", headers=headers)
+            session = _session("TRACES", environ)
+            exporter = OTLPSpanExporter(base and f"{base}/v1/traces", headers=headers, session=session)
             spans = BatchSpanProcessor(_Spans(exporter, traces))
         if _sends("METRICS", settings, environ):
-            sender = OTLPMetricExporter(base and f"{base}/v1/metrics", headers=headers)
+            session = _session("METRICS", environ)
+            sender = OTLPMetricExporter(base and f"{base}/v1/metrics", headers=headers, session=session)
             metrics = PeriodicExportingMetricReader(_Metrics(sender, metering))
         return cls(resource(settings, environ), spans, metrics, receivers)
 
@@ -146,6 +179,16 @@ def _sends(signal: str, settings: Settings, environ: Mapping[str, str]) -> bool:
     return settings.endpoint is not None or bool(
         environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or environ.get(own)
     )
+
+
+def _session(signal: str, environ: Mapping[str, str]) -> requests.Session | None:
+    """What a signal is sent by; None: what the environment names for it, however much that reads."""
+    if any(environ.get(_SIGNER.format(of)) for of in ("", f"_{signal}")):
+        return None
+    session = requests.Session()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, _Brief())
+    return session
 
 
 def _warn_of_protocol(environ: Mapping[str, str]) -> None:

@@ -1,24 +1,78 @@
 """What one WebSocket remembers: responses that are not stored, as long as the connection lives.
 
 A client that sends `store: false` may continue its responses over the connection that they came by (OpenAI's
-rule), so a chain may begin in the store and go on in memory.
+rule), so a chain may begin in the store and go on in memory. OpenAI remembers the latest response; here it is
+the chains that were continued last, so that one can be continued twice, within bounds: whoever goes on from
+what is forgotten is told `previous_response_not_found`, and sends the whole conversation.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 import orjson
 
-from ..request import new_id
+from ..ids import new_id
 from ..state import chaining
 from ..state.state import State
 from ..store import Record
 from ..store.memory import MemoryStore
 
 T = TypeVar("T")
+
+MOST_TOGETHER = 4
+"""How many times what one connection may remember all of a process may, however many there are."""
+
+
+class Memories:
+    """What all connections of a process remember. The one that holds most makes room for the others."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[Memory, int] = {}
+        self.size = 0
+
+    def open(self, max_bytes: int, max_chains: int) -> Memory:
+        memory = Memory(self, max_bytes, max_chains)
+        self._sizes[memory] = 0
+        return memory
+
+    def close(self, memory: Memory) -> None:
+        """Its connection is gone; what was one refers to itself, and may stay for a while."""
+        self.size -= self._sizes.pop(memory, 0)
+        memory.forget()
+
+    def grown(self, memory: Memory) -> None:
+        if memory not in self._sizes:  # its connection was closed meanwhile
+            memory.forget()
+            return
+        self._note(memory)
+        while self.size > MOST_TOGETHER * memory.max_bytes:
+            largest = max(self._sizes, key=self._sizes.__getitem__)
+            largest.forget_oldest()
+            self._note(largest)
+
+    def _note(self, memory: Memory) -> None:
+        self.size += memory.size - self._sizes[memory]
+        self._sizes[memory] = memory.size
+
+
+class Memory(MemoryStore):
+    """One connection's."""
+
+    def __init__(self, all: Memories, max_bytes: int, max_chains: int) -> None:
+        super().__init__(math.inf, max_bytes, max_chains=max_chains)
+        self._all = all
+
+    async def put(self, record: Record) -> None:
+        await super().put(record)
+        self._all.grown(self)
+
+    def forget(self) -> None:
+        while self._chains:
+            self.forget_oldest()
 
 
 class ConnectionState(State):
@@ -70,5 +124,7 @@ class ConnectionState(State):
             return mine
         return {**mine, **await self._stored.holders(owner, rest)}
 
-    async def _ask(self, asked: Awaitable[T]) -> T:
-        return await (super()._ask(asked) if self._stored is None else self._stored._ask(asked))
+    async def _ask(self, asked: Awaitable[T], proves: bool = False) -> T:
+        if self._stored is None:
+            return await super()._ask(asked, proves)
+        return await self._stored._ask(asked, proves)

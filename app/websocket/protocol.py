@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from ..protocol import CONNECTION
+from ..lent import CONNECTION, Lent
 
 if TYPE_CHECKING:
     from websockets.frames import Frame
@@ -52,7 +52,7 @@ class WebSocket(WebSocketsSansIOProtocol):
                 head += [name, b": ", value, b"\r\n"]
         super().data_received(b"".join([*head, b"\r\n"]))
         if not self.close_sent:
-            lent: dict[str, Any] = {CONNECTION: {"transport": self.transport}}
+            lent: dict[str, Any] = {CONNECTION: Lent(self.transport)}
             self.scope["headers"] = scope["headers"]
             self.scope["extensions"] = {**(self.scope["extensions"] or {}), **lent}
 
@@ -71,12 +71,21 @@ class WebSocket(WebSocketsSansIOProtocol):
             slice, self._held = self._held[:SLICE_BYTES], self._held[SLICE_BYTES:]
             super().data_received(slice)
 
+    def handle_text(self, event: Frame) -> None:
+        super().handle_text(event)
+        event.data = b""  # the library keeps the last frame for as long as no other comes
+
+    def handle_bytes(self, event: Frame) -> None:
+        super().handle_bytes(event)
+        event.data = b""
+
     def handle_cont(self, event: Frame) -> None:
         if len(self.frames) >= MAX_FRAGMENTS:
             self.conn.fail(1009, f"a message of more than {MAX_FRAGMENTS} frames")
             self.handle_parser_exception()
         else:
             super().handle_cont(event)
+            event.data = b""
 
     def handle_ping(self) -> None:
         """RFC 6455 (5.5.3) asks for an answer to the last ping only: all of them would wait here unsent."""

@@ -9,12 +9,14 @@ from starlette.routing import WebSocketRoute
 
 from translators.errors import ProxyError
 
+from ..access.origins import is_own
 from ..bodies import Receive
 from ..calls import framed
 from ..gateway import Gateway
-from ..protocol import CONNECTION
+from ..lent import lent_to
 from ..stream import Client, Send
 from ..telemetry.trace import Trace, request_id
+from .memory import Memories
 from .session import Bounds, Session
 
 PATHS = ("/v1/responses", "/responses")
@@ -40,14 +42,15 @@ def is_handshake(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def websocket_routes(gateway: Gateway) -> list[WebSocketRoute]:
-    return [WebSocketRoute(path, Door(gateway)) for path in PATHS]
+    memories = Memories()
+    return [WebSocketRoute(path, Door(gateway, memories)) for path in PATHS]
 
 
 class Door:
     """Lets clients with a key in, and tells the others as HTTP does."""
 
-    def __init__(self, gateway: Gateway, bounds: Bounds | None = None) -> None:
-        self._gateway, self.bounds = gateway, bounds or Bounds()
+    def __init__(self, gateway: Gateway, memories: Memories) -> None:
+        self._gateway, self._memories, self.bounds = gateway, memories, Bounds()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         headers, path = dict(scope["headers"]), scope["path"]
@@ -58,20 +61,19 @@ class Door:
             _check_origin(headers, self._gateway.server.cors_origins)
         except ProxyError as error:
             trace = Trace(id, f"WEBSOCKET {path}")
-            client = Client(_refusing(send), trace, self._gateway.server.keepalive_s)
+            client = Client(_refusing(send), trace, self._gateway.patience)
             await framed(self._gateway, client, trace, _failing(error), "/responses")
             return
-        lent = scope.get("extensions", {}).get(CONNECTION, {}).get("transport")
         await send({"type": "websocket.accept", "headers": [(b"x-request-id", id)]})
-        session = Session(self._gateway, headers, id, path, send, lent, self.bounds)
+        lent = lent_to(scope).transport
+        session = Session(self._gateway, headers, id, path, send, lent, self.bounds, self._memories)
         await session.run(receive)
 
 
 def _check_origin(headers: Mapping[bytes, bytes], allowed: Collection[str]) -> None:
     """A page of another site may open a WebSocket to this machine without asking first, unlike POST."""
     origin = headers.get(b"origin", b"").decode("latin-1").lower()
-    own = origin.partition("://")[2] == headers.get(b"host", b"").decode("latin-1").lower()
-    if origin and not own and origin not in allowed and "*" not in allowed:
+    if origin and not is_own(origin, headers) and origin not in allowed and "*" not in allowed:
         message = "no WebSocket for a page of another origin; `server.cors_origins` names those that may"
         raise ProxyError("forbidden", message, code="origin_not_allowed")
 

@@ -9,7 +9,6 @@ request) is told in an `error` frame with its status, and the connection lives o
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -22,13 +21,13 @@ from translators.errors import ProxyError
 from ..bodies import Receive
 from ..calls import answer_call, framed
 from ..gateway import Gateway
-from ..store.memory import MemoryStore
+from ..lent import Lent
 from ..stream import Client, Send
 from ..telemetry.trace import Trace
 from ..telemetry.watch import arrival
 from .create import Create, Steer, read_message
 from .frames import Frames, failure
-from .memory import ConnectionState
+from .memory import ConnectionState, Memories
 from .warm import warm
 
 LAST_WORDS_S = 5.0
@@ -49,7 +48,7 @@ class Bounds:
     idle_s: float = 900.0
     """Without a response. A client that comes back later connects again."""
     lanes: int = 8
-    """Responses at once."""
+    """Responses at once, and conversations that are remembered."""
     waiting: int = 32
     """Requests that wait for those before them; their bytes are limited as one request's are."""
 
@@ -75,6 +74,7 @@ class Session:
         send: Send,
         transport: asyncio.WriteTransport | None,
         bounds: Bounds,
+        memories: Memories,
     ) -> None:
         """`id`: what the handshake's `x-request-id` is; each response gets it with its number."""
         self._gateway, self._headers, self._id, self._path = gateway, headers, id, path
@@ -84,7 +84,8 @@ class Session:
         self._gone = asyncio.Event()
         self._ending: Cause | None = None
         self._closing: asyncio.Task[None] | None = None
-        self._memory = MemoryStore(math.inf, gateway.server.max_body_bytes)
+        self._memories = memories
+        self._memory = memories.open(gateway.server.max_body_bytes, bounds.lanes)
         self._loop = asyncio.get_running_loop()
         self._lifetime = self._loop.call_later(bounds.lifetime_s, self._end, "lifetime")
         self._idle = self._loop.call_later(bounds.idle_s, self._end, "idle")
@@ -95,7 +96,7 @@ class Session:
         try:
             while (message := await receive())["type"] != "websocket.disconnect":
                 if message["type"] == "websocket.receive":
-                    await self._take(message)
+                    await self._take(message.pop("text", None))
                 else:
                     self._end("shutdown")
         except OSError:
@@ -108,9 +109,9 @@ class Session:
             took = round(self._loop.time() - began, 3)
             _log.debug("websocket_closed", request_id=self._id.decode(), responses=self._count, seconds=took)
 
-    async def _take(self, message: MutableMapping[str, Any]) -> None:
+    async def _take(self, text: str | None) -> None:
         try:
-            asked = read_message(message.get("text"))
+            asked = read_message(text)
             if isinstance(asked, Steer):
                 await self._send({"type": "websocket.send", "text": asked.refused().decode()})
             else:
@@ -155,8 +156,7 @@ class Session:
         trace = Trace(b"%b-%d" % (self._id, self._count), f"WEBSOCKET {self._path}")
         if self._gateway.watch is not None:
             trace.arrival = arrival(self._headers, self._path)
-        server = self._gateway.server
-        client = Client(frames, trace, server.keepalive_s, server.idle_timeout_s, self._transport)
+        client = Client(frames, trace, self._gateway.patience, Lent(self._transport))
         lane.client = client
         try:
             await framed(self._gateway, client, trace, self._serve(create, client), "/responses")
@@ -169,7 +169,9 @@ class Session:
             raise ProxyError("unavailable", "the gateway is shutting down; send the request again")
         if self._ending == "lifetime":
             raise _too_old(self._bounds.lifetime_s)
-        gateway.keys.admit(self._headers)  # a configuration that came since may have taken the key away
+        access = gateway.keys.admit(self._headers)  # a configuration that came since may have taken it away
+        if access is not None:
+            client.trace.key = access.name
         client.watch(self._disconnected)
         answer = answer_call if create.generate else warm
         state = ConnectionState(gateway.state, self._memory, gateway.server.max_body_bytes)
@@ -216,6 +218,7 @@ class Session:
     async def _leave(self) -> None:
         """The connection is gone: what runs for it ends."""
         self._gone.set()
+        self._memories.close(self._memory)
         for timer in (self._lifetime, self._idle):
             timer.cancel()
         running = [lane for lane in self._lanes.values() if lane.task is not None]

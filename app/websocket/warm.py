@@ -11,7 +11,7 @@ from translators.ir import Finished, Shape, Started, Usage
 from translators.profile import Profile
 from translators.stream import StreamTranslator
 
-from ..calls import prepared
+from ..calls import prepared, within_limits
 from ..gateway import Gateway
 from ..plan import BACKENDS, CLIENTS
 from ..request import parse_request
@@ -22,9 +22,20 @@ from ..stream import Client
 async def warm(
     gateway: Gateway, shape: Shape, raw: bytes, headers: Mapping[bytes, bytes], client: Client, state: State
 ) -> None:
-    """Answer the request that `raw` is; raises `ProxyError`, also for what no model could answer."""
+    """Answer the request that `raw` is; raises `ProxyError`, also for what no model could answer.
+
+    It counts as one of its key's requests: else what may be written is without a bound.
+    """
+    async with within_limits(gateway, headers, client, raw):
+        await _warmed(gateway, shape, raw, headers, client, state)
+
+
+async def _warmed(
+    gateway: Gateway, shape: Shape, raw: bytes, headers: Mapping[bytes, bytes], client: Client, state: State
+) -> None:
     request = parse_request(shape, raw, headers, client.trace, gateway.seal_key)
     keeping = await prepared(request, headers, client, gateway, state)
+    request.keeping = None  # which knows the request, as large as that may be: they would stay for a while
     call = request.call(CLIENTS[shape])
     route = gateway.router.route(request, headers, gateway.catalog)
     client.trace.target = route.targets[0].id

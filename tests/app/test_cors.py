@@ -97,7 +97,13 @@ SITE = {"sec-fetch-site": "cross-site", "content-type": "text/plain"}
         ({**SITE, "origin": "vscode-webview://0abc"}, 200),
         ({"sec-fetch-site": "same-site", "origin": "http://localhost:1"}, 200),
         ({"sec-fetch-site": "none"}, 200),
-        ({"origin": PAGE}, 200),
+        ({"origin": PAGE}, 403),  # of a browser that does not say whose page it is
+        ({"origin": "null"}, 403),
+        ({"origin": "http://localhost:3000"}, 200),
+        ({"origin": "app://obsidian.md"}, 200),
+        ({"origin": "http://gateway.example.com:4000", "host": "gateway.example.com:4000"}, 200),
+        ({"sec-fetch-site": "same-origin", "origin": PAGE}, 200),
+        ({}, 200),
     ],
 )
 def test_where_no_key_is_asked_other_sites_may_not_ask(
@@ -114,6 +120,8 @@ def test_where_no_key_is_asked_other_sites_may_not_ask(
 
 def test_a_configured_page_may_ask_without_a_key(serve: Serve, scripted: ScriptedBackend) -> None:
     with served(serve, scripted, PAGE, keys=False).client(headers={**SITE, "origin": PAGE}) as client:
+        assert client.post("/v1/chat/completions", json=ASK).status_code == 200
+    with served(serve, scripted, PAGE, keys=False).client(headers={"origin": PAGE}) as client:
         assert client.post("/v1/chat/completions", json=ASK).status_code == 200
     with served(serve, scripted).client(headers={**SITE, **KEY, "origin": PAGE}) as client:
         assert client.post("/v1/chat/completions", json=ASK).status_code == 200, "a key says enough"

@@ -18,6 +18,7 @@ from websockets.exceptions import ConnectionClosed
 
 from app.stream import STALLED
 from app.telemetry.trace import GONE
+from app.websocket.memory import Memories
 from app.websocket.protocol import MAX_FRAGMENTS, WebSocket
 from app.websocket.session import Bounds, Session
 from config.schema import Server
@@ -344,7 +345,8 @@ async def test_a_goodbye_that_nobody_takes_ends_in_a_cut(monkeypatch: pytest.Mon
         await asyncio.Event().wait()
 
     gateway: Any = SimpleNamespace(server=Server(), state=None)
-    session = Session(gateway, {}, b"id", "/v1/responses", never, Transport(), Bounds(idle_s=0.01))
+    bounds = Bounds(idle_s=0.01)
+    session = Session(gateway, {}, b"id", "/v1/responses", never, Transport(), bounds, Memories())
     await asyncio.sleep(0.1)
     assert cut == [True]
     messages = iter([{"type": "websocket.disconnect"}])
