@@ -16,11 +16,11 @@ import io
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import orjson
 
+from providers.extras import is_installed
 from translators.dialect import Loss
 from translators.images import data_images, remote_images, with_images
 from translators.ir import Json
@@ -31,7 +31,7 @@ from .plan import Plan, too_large
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-AVAILABLE = find_spec("PIL") is not None
+AVAILABLE = is_installed("images")
 """It is an extra, and imported when it is needed: most gateways never meet such a request."""
 STEPS = ((2048, 80), (1536, 75), (1024, 70), (768, 65))
 """Longest edge in pixels and JPEG quality."""
@@ -59,7 +59,7 @@ async def fit_images(plan: Plan) -> None:
         plan.payload, lost = await shrink
         plan.encoded.losses += lost
     elif len(plan.payload) > limit and data_images(plan.encoded.body):
-        raise too_large(plan, "; the gateway makes images smaller itself where it has `dragoman[images]`")
+        raise too_large(plan, "; the gateway makes images smaller itself where its extra `images` is there")
 
 
 def _shrunk(plan: Plan, target: int) -> tuple[bytes, list[Loss]]:

@@ -34,7 +34,7 @@ async def readiness(gateway: Gateway) -> tuple[ProxyError | None, bytes]:
 
 
 async def _trouble(gateway: Gateway) -> dict[str, Any]:
-    """What is not as it should be: providers by name, the store, telemetry."""
+    """What is not as it should be: providers by name, the keys file, and sections of the configuration."""
     found: dict[str, Any] = {}
     catalog = gateway.catalog
     providers = {name: f"its list of models: {reason}" for name, reason in catalog.faults.items()}
@@ -45,4 +45,6 @@ async def _trouble(gateway: Gateway) -> dict[str, Any]:
         found["store"] = reason
     if gateway.telemetry is not None and (reason := gateway.telemetry.trouble) is not None:
         found["telemetry"] = reason
-    return found
+    if gateway.keys_of.fault is not None:
+        found["keys_file"] = gateway.keys_of.fault
+    return {**found, **gateway.lacking}

@@ -32,7 +32,7 @@ editor may write a file in several steps."""
 FIXED = ("host", "port", "workers", "shutdown_grace_s")
 """Server settings that are those of the start until the end."""
 
-Stamp = tuple[int, int, int]
+Stamp = tuple[int, int, int, int]
 
 _log = structlog.get_logger("dragoman.config")
 
@@ -54,12 +54,12 @@ def origin_of(path: Path, given: Mapping[str, Any]) -> Origin:
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """What changes whenever the file does, or what a link leads to; None: it cannot be seen."""
+    """What changes whenever the file does, its owner, or what a link leads to; None: it cannot be seen."""
     try:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns
 
 
 class Kept:

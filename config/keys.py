@@ -16,7 +16,6 @@ import hashlib
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,8 +23,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, field_validator
 
 from .faults import explain, first_causes
-from .lines import find_line
-from .load import read, read_toml
+from .load import placed, read, read_toml
 from .problems import ConfigErrors, Place, Problem, did_you_mean
 from .schema import NAME, Section, Text
 
@@ -116,7 +114,21 @@ class KeysFile(Section):
 
 def load_keys(path: Path) -> tuple[Key, ...]:
     """Raises `ConfigErrors`."""
-    return parse_keys(read(path), path)
+    return parse_keys(read_keys_text(path), path)
+
+
+def read_keys_text(path: Path) -> str:
+    """Raises `ConfigErrors`, because of an `OSError` when the file cannot be had.
+
+    A relative path is looked for from where the process was started: the whole one says where that was.
+    """
+    try:
+        return read(path)
+    except ConfigErrors as errors:
+        if not isinstance(errors.__cause__, FileNotFoundError):
+            raise
+        problem = Problem((), "no such file; `dragoman keys add NAME` makes it")
+        raise ConfigErrors([problem], path.absolute()) from errors.__cause__
 
 
 def parse_keys(text: str, source: Path | None = None) -> tuple[Key, ...]:
@@ -129,8 +141,7 @@ def parse_keys(text: str, source: Path | None = None) -> tuple[Key, ...]:
         found = ()
         problems += [explain(fault, _nearest) for fault in first_causes(error.errors(include_url=False))]
     if problems:
-        placed = [replace(each, line=find_line(text, each.place)) for each in dict.fromkeys(problems)]
-        raise ConfigErrors(sorted(placed, key=lambda each: each.line or 0), source)
+        raise ConfigErrors(placed(dict.fromkeys(problems), text), source)
     return found
 
 
@@ -165,12 +176,24 @@ def hash_of(key: str) -> str:
 def with_key(text: str, entry: str, name: str) -> str:
     """A keys file's text with `entry`, one more `[[keys]]` table. Raises `ConfigErrors`."""
     keys = parse_keys(text)
-    if any(key.name == name for key in keys):
-        problem = Problem((), f"there is a key {name!r} already; choose another name, or revoke that one")
-        raise ConfigErrors([problem])
+    known = next((key for key in keys if key.name == name), None)
+    if known is not None:
+        raise ConfigErrors([Problem((), _taken(known))])
     new = text + ("" if not text or text.endswith("\n") else "\n") + ("\n" if text.strip() else "") + entry
     parse_keys(new)
     return new
+
+
+def _taken(key: Key) -> str:
+    if key.disabled:
+        return (
+            f"the name {key.name!r} is that of a revoked key, and no name is given again; choose another "
+            f"(with --owner {key.holder} it reads what that key stored)"
+        )
+    return (
+        f"there is a key {key.name!r} already; choose another name (to replace that key, add one with "
+        f"--owner {key.holder}, then revoke it)"
+    )
 
 
 _TABLE = re.compile(r"^\s*\[\[?\s*([A-Za-z0-9_.-]+)\s*\]")

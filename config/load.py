@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,8 +62,7 @@ def parse(
         raw["server"] = {**table, **server} if isinstance(table, dict) else table
     problems, config = check(raw, environ, profiles)
     if config is None:
-        placed = [replace(each, line=find_line(text, each.place)) for each in problems]
-        raise ConfigErrors(sorted(placed, key=lambda each: each.line or 0), source)
+        raise ConfigErrors(placed(problems, text), source)
     return config
 
 
@@ -83,6 +82,26 @@ def check(
     # A value with an unset variable in it has had its say.
     problems += [each for each in found if each.place not in unset]
     return list(dict.fromkeys(problems)), None if problems else config
+
+
+def keys_file_of(text: str, environ: Mapping[str, str], source: Path | None = None) -> str | None:
+    """`server.keys_file` of a file's text, whatever else is in it. Raises `ConfigErrors` for that key alone.
+
+    Whoever makes keys need not have the secrets of backends in the environment.
+    """
+    server = read_toml(text, source).get("server")
+    if not isinstance(server, dict) or "keys_file" not in server:
+        return None
+    problems, config = check({"server": {"keys_file": server["keys_file"]}}, environ, ())
+    if config is None:
+        raise ConfigErrors(placed(problems, text), source)
+    return config.server.keys_file
+
+
+def placed(problems: Iterable[Problem], text: str) -> list[Problem]:
+    """With the lines of `text` where they are, in that order."""
+    found = [replace(each, line=find_line(text, each.place)) for each in problems]
+    return sorted(found, key=lambda each: each.line or 0)
 
 
 def read_toml(text: str, source: Path | None) -> dict[str, Any]:

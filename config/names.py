@@ -1,4 +1,4 @@
-"""The names that a configuration gives: aliases, groups and fallbacks, and whether each leads somewhere."""
+"""The names of models in a configuration: aliases, groups, fallbacks, and whether each leads somewhere."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ def check_names(raw: Mapping[str, Any], providers: Sequence[Mapping[str, Any]]) 
     yield from names.aliases()
     yield from names.groups()
     yield from names.fallbacks()
+    yield from names.compaction()
 
 
 class _Names:
     def __init__(self, raw: Mapping[str, Any], providers: Sequence[Mapping[str, Any]]) -> None:
         self._aliases, self._groups = _table(raw.get("aliases")), _table(raw.get("groups"))
         self._fallbacks = _table(raw.get("fallbacks"))
+        self._compaction = _table(raw.get("compaction"))
         self._providers = [name for each in providers if isinstance(name := each.get("name"), str)]
         self._listed = [
             model for each in providers for model in _list(each.get("models")) if isinstance(model, str)
@@ -56,6 +58,12 @@ class _Names:
                     yield Problem(("fallbacks", name, position), "is the model itself")
                 elif isinstance(target, str):
                     yield from self._target(("fallbacks", name, position), target)
+
+    def compaction(self) -> Iterator[Problem]:
+        """Of a bare name only the running gateway knows: it may be a search."""
+        model = self._compaction.get("model")
+        if isinstance(model, str) and "/" in model:
+            yield from self._target(("compaction", "model"), model)
 
     def _member(self, place: Place, model: str, seen: set[str]) -> Iterator[Problem]:
         if model in seen:

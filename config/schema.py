@@ -46,7 +46,9 @@ class Server(Section):
     api_keys: tuple[Secret, ...] = ()
     """What clients may sign with; empty: no key is asked, allowed on loopback only."""
     keys_file: Text | None = None
-    """A TOML file of more keys, hashed, with what each may use and its limits; read again when it changes."""
+    """A TOML file of more keys, hashed, with what each may use and its limits; read again when it changes.
+
+    A relative path is one from the working directory of the process."""
     seal_key: Secret | None = None
     """Secret that reasoning handed to clients is signed with; absent: one kept in the state directory."""
     keepalive_s: float = Field(default=10, gt=0)
@@ -93,7 +95,9 @@ class Store(Section):
     kind: Literal["sqlite", "memory", "postgres", "off"] = "sqlite"
     """`sqlite` (a file), `memory` (one process, gone with it), `postgres` (several gateways), `off`."""
     path: Text | None = None
-    """Kind `sqlite`: the file; absent: `responses.db` in the state directory."""
+    """Kind `sqlite`: the file; absent: `responses.db` in the state directory.
+
+    A relative path is one from the working directory of the process."""
     url: Secret | None = None
     """Kind `postgres`: `postgresql://user:password@host/database`."""
     ttl_s: float = Field(default=30 * 86400, gt=0, allow_inf_nan=False)
@@ -207,7 +211,9 @@ class ProviderConfig(Section):
     models: tuple[Text, ...] | None = None
     """For listing; absent: the backend's own list. Others are forwarded all the same."""
     path: Text | None = None
-    """Kind `onnx`: a model folder, or a folder of model folders."""
+    """Kind `onnx`: a model folder, or a folder of model folders.
+
+    A relative path is one from the working directory of the process."""
     probe_dimensions: bool = False
     """Whether an embedding model is asked once, with one word, how long its vectors are."""
     overrides: dict[str, Any] = Field(default_factory=dict)

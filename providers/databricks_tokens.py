@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any
 
 import orjson
@@ -23,6 +22,7 @@ import structlog
 from translators.errors import Kind, ProxyError
 from translators.redaction import redact
 
+from .extras import install, is_installed
 from .signing import Sign, Signature, bearer
 
 TOKEN_S = 10.0
@@ -37,7 +37,7 @@ SDK_S = 30.0
 """Longest wait for the SDK: it may start the vendor's command line, which calls out."""
 SDK_RENEW_S, SDK_DIES_S = 20.0, 35.0
 """The SDK keeps the token itself and renews it 40 s before its end: one taken 35 s ago is alive."""
-NO_SDK = "signing in this way needs the extra \"databricks\": pip install 'dragoman[databricks]'"
+NO_SDK = f'signing in this way needs the extra "databricks": {install("databricks")}'
 
 _LABEL = re.compile(r"[a-z_]{3,60}")
 """An OAuth error code; anything else in its place is not repeated."""
@@ -113,10 +113,7 @@ def kept_token(provider: str, read: Callable[[], str | None]) -> Sign:
 
 
 def sdk_is_installed() -> bool:
-    try:
-        return find_spec("databricks.sdk") is not None
-    except ModuleNotFoundError:  # of the package above it
-        return False
+    return is_installed("databricks")
 
 
 class Sdk:

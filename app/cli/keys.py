@@ -5,7 +5,9 @@ A key is printed once, when it is made.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pwd
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,12 +18,11 @@ from typing import Annotated, NoReturn
 import orjson
 import typer
 
-from config.keys import Key, hash_of, load_keys, new_key, with_key, without_key
-from config.load import find, load, read
+from config.keys import Key, hash_of, load_keys, new_key, read_keys_text, with_key, without_key
+from config.load import find, keys_file_of, read
 from config.problems import ConfigErrors, Problem
-from providers.profiles import BY_NAME
 
-from .configuration import ConfigOption, refuse, say
+from .configuration import LEAST_LENGTH, TOO_SHORT, ConfigOption, refuse, say
 
 NOT_WRITTEN = 1
 """Exit status when the file could not be written."""
@@ -67,8 +68,9 @@ def add(
     lines += [f"limits = {{{given}}}"] if given else []
     entry = "\n".join(("[[keys]]", *lines)) + "\n"
     path = _path(file, config)
-    _edit(path, lambda text: with_key(text, entry, name), new=True)
-    say(f"key {name!r} is in {path}; it is shown this once:")
+    made = _edit(path, lambda text: with_key(text, entry, name), new=True)
+    where = f"a new file that user {_user(path.stat().st_uid)} alone can read" if made else "as one more"
+    say(f"key {name!r} is in {path.absolute()}, {where}; it is shown this once:")
     typer.echo(key)
 
 
@@ -98,7 +100,7 @@ def revoke(
     """Refuse a key from now on; a gateway that runs sees that within seconds."""
     path = _path(file, config)
     _edit(path, lambda text: without_key(text, name))
-    say(f"key {name!r} is disabled in {path}")
+    say(f"key {name!r} is disabled in {path.absolute()}")
 
 
 @keys.command("hash")
@@ -109,14 +111,17 @@ def hashed() -> None:
     if not given.strip():
         say("there is no key on stdin")
         raise typer.Exit(2)
+    if len(given.strip()) < LEAST_LENGTH:
+        say(f"warning: this key {TOO_SHORT}")
     typer.echo(hash_of(given.strip()))
 
 
 def _path(file: Path | None, config: Path | None) -> Path:
     if file is not None:
         return file
+    source = find(config, os.environ, Path.cwd())
     try:
-        named = load(find(config, os.environ, Path.cwd()), os.environ, BY_NAME).server.keys_file
+        named = None if source is None else keys_file_of(read(source), os.environ, source)
     except ConfigErrors as errors:
         refuse(errors)
     if named is None:
@@ -125,33 +130,60 @@ def _path(file: Path | None, config: Path | None) -> Path:
     return Path(named)
 
 
-def _edit(path: Path, change: Callable[[str], str], new: bool = False) -> None:
-    """All or nothing, so that a gateway never reads half a file. `new`: it may not be there yet."""
+def _edit(path: Path, change: Callable[[str], str], new: bool = False) -> bool:
+    """All or nothing, so that a gateway never reads half a file. `new`: it may not be there yet.
+
+    Whether it was not.
+    """
+    made = new and not path.exists()
     try:
-        text = change("" if new and not path.exists() else read(path))
+        text = change("" if made else read_keys_text(path))
     except ConfigErrors as errors:
-        refuse(ConfigErrors(errors.problems, path))
+        refuse(ConfigErrors(errors.problems, path.absolute()))
     try:
         _replace(path, text)
     except OSError as error:
         _not_written(path, error)
+    return made
 
 
 def _replace(path: Path, text: str) -> None:
-    """Readable by its owner only, or by whom it was; a link stays one."""
+    """Whose it was, and readable by whom it was; a new one by its owner only. A link stays one."""
     path = path.resolve()
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+    former = path.stat() if path.exists() else None
     handle, written = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
             out.write(text)
             out.flush()
             os.fsync(out.fileno())
-        Path(written).chmod(mode)
+            if former is not None:
+                _give(out.fileno(), former)
         Path(written).replace(path)
     except BaseException:
         Path(written).unlink(missing_ok=True)
         raise
+
+
+def _give(handle: int, former: os.stat_result) -> None:
+    """Owner, group and mode: who can no longer read the file goes on with keys that are revoked."""
+    # Whoever may not give files away may still give them to a group of theirs.
+    for owner in (former.st_uid, -1):
+        with contextlib.suppress(PermissionError):
+            os.fchown(handle, owner, former.st_gid)
+            break
+    given = os.fstat(handle)
+    others = 0o777 if given.st_gid == former.st_gid else 0o707
+    os.fchmod(handle, former.st_mode & others)
+    if given.st_uid != former.st_uid:
+        say(f"warning: the file was user {_user(former.st_uid)}'s; can the gateway still read it?")
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
 
 def _not_written(path: Path, error: OSError) -> NoReturn:

@@ -20,7 +20,7 @@ from config.problems import ConfigErrors
 from config.schema import Config
 from providers.profiles import BY_NAME
 
-from .configuration import ConfigOption, check_keys, configuration, refuse, say, warn
+from .configuration import ConfigOption, checked, configuration, refuse, say, warn
 from .keys import keys
 from .launch_commands import Launching, codex, run
 from .models import models, resolve
@@ -29,6 +29,8 @@ from .pull_command import pull
 if TYPE_CHECKING:
     from providers.quirks_file import Learned, QuirksFile
 
+KEY_VARIABLE = "DRAGOMAN_API_KEY"
+ASK_FOR_IT = 'on loopback it is where a file says so, [server] api_keys = ["${DRAGOMAN_API_KEY}"]'
 UNREADABLE = 1
 """Exit status when what was learned cannot be read or changed."""
 
@@ -55,8 +57,8 @@ def options(
 def serve(
     config: ConfigOption = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="0 picks a free port.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="0 picks a free port.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of processes.")] = None,
 ) -> None:
     """Serve; without a configuration, whatever the environment offers."""
     options = {"host": host, "port": port, "workers": workers}
@@ -66,6 +68,8 @@ def serve(
 
     origin = None if path is None else origin_of(path, given)
     chosen = configuration(path, given)
+    if os.environ.get(KEY_VARIABLE) and not (chosen.server.api_keys or chosen.server.keys_file):
+        say(f"warning: {KEY_VARIABLE} is set, but no key is asked: {ASK_FOR_IT}")
     from ..server import run
 
     run(chosen, origin)
@@ -75,11 +79,7 @@ def serve(
 def check(config: ConfigOption = None) -> None:
     """Validate a configuration: exit 0, or 2 with every error listed."""
     path = find(config, os.environ, Path.cwd())
-    try:
-        found = load(path, os.environ, BY_NAME)
-        check_keys(found)
-    except ConfigErrors as errors:
-        refuse(errors)
+    found = checked(path, extras=True)
     typer.echo(f"{path or 'no file, built-in defaults'}: ok, {_count(found)}")
     for provider in found.providers:
         typer.echo(f"  {provider.name}: {provider.kind} {provider.base_url or provider.path}")

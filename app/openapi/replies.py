@@ -231,7 +231,9 @@ _PROBES: dict[str, Schema] = {
     "Ready": an_object(
         {
             "status": text("", "ready", "degraded"),
-            "not_ready": an_object({}, description="What is amiss: providers, store, telemetry."),
+            "not_ready": an_object(
+                {}, description="What is amiss: providers, store, keys file, limits, telemetry."
+            ),
             "models": an_object({}, description="States of local models."),
         },
         "status",

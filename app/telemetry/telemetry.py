@@ -6,19 +6,18 @@ The packages of the extra `otel` are imported only where something is sent. What
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from logging import DEBUG
 from typing import Protocol
 
 import structlog
 
 from config.schema import Telemetry as Settings
+from providers.extras import install, is_installed
 
 from . import wire_log
 from .watch import Exchanges, Watch
 
-NO_EXTRA = "traces and metrics need the extra: pip install 'dragoman[otel]'"
-_PACKAGES = ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
+NO_EXTRA = f"traces and metrics need the extra: {install('otel')}"
 _ENDPOINTS = (
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
@@ -52,19 +51,12 @@ def open_telemetry(settings: Settings, environ: Mapping[str, str]) -> Telemetry 
     """None: nothing is sent. A missing extra is a warning: variables may be set for a whole machine."""
     if not is_wanted(settings, environ):
         return None
-    if not extra_is_installed():
+    if not is_installed("otel"):
         _log.warning("telemetry_unavailable", reason=NO_EXTRA)
         return None
     from .otel import OpenTelemetry
 
     return OpenTelemetry(settings, environ)
-
-
-def extra_is_installed() -> bool:
-    try:
-        return all(find_spec(name) is not None for name in _PACKAGES)
-    except ModuleNotFoundError:
-        return False
 
 
 def open_watch(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
-NO_EXTRA = "the engine for ONNX models is not installed: pip install 'dragoman[onnx]'"
+from ..extras import install, is_installed
+
+NO_EXTRA = f"the engine for ONNX models is not installed: {install('onnx')}"
 EMBEDDED = Path(__file__).with_name("model")
 """The folder of the model that comes with the package: a demonstration, small enough to ship."""
-_NEEDS = ("onnxruntime_genai", "onnxruntime", "numpy", "tokenizers", "jinja2")
 
 
 def pulled_models(environ: Mapping[str, str], home: Path) -> Path:
@@ -24,4 +24,4 @@ def pulled_models(environ: Mapping[str, str], home: Path) -> Path:
 
 @cache
 def extra_is_installed() -> bool:
-    return all(find_spec(each) is not None for each in _NEEDS)
+    return is_installed("onnx")

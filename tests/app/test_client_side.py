@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.stream import Client
+from app.lent import Lent
+from app.stream import Client, Patience
 from app.telemetry.trace import GONE, Trace
 from translators.errors import ProxyError
 from translators.ir import Usage
@@ -89,7 +90,7 @@ def trace() -> Trace:
 
 async def test_a_whole_answer() -> None:
     wire, record = Wire(), trace()
-    client = Client(wire.send, record, 10)
+    client = Client(wire.send, record, Patience(10))
     await client.whole(200, [(b"content-type", b"application/json")], b"{}")
     assert (wire.status, wire.bodies, wire.complete) == (200, [b"{}"], True)
     assert wire.headers[b"content-length"] == b"2"
@@ -99,7 +100,7 @@ async def test_a_whole_answer() -> None:
 
 async def test_a_stream_opens_with_its_first_bytes_and_ends_with_its_last() -> None:
     wire = Wire()
-    client = Client(wire.send, trace(), 10)
+    client = Client(wire.send, trace(), Patience(10))
     client.expect(Reply(), [(b"x-request-id", b"r1")])
     assert not client.committed
     await client.write(b"one")
@@ -116,7 +117,7 @@ async def test_a_stream_opens_with_its_first_bytes_and_ends_with_its_last() -> N
 
 async def test_silence_before_the_first_byte_opens_the_stream() -> None:
     wire, reply = Wire(), Reply()
-    client = Client(wire.send, trace(), 0.03)
+    client = Client(wire.send, trace(), Patience(0.03))
     client.expect(reply, [])
     await until(lambda: len(wire.bodies) == 3)
     assert wire.bodies == [b"<start>", b"<beat>", b"<beat>"]
@@ -130,7 +131,7 @@ async def test_silence_before_the_first_byte_opens_the_stream() -> None:
 
 async def test_a_reply_that_starts_with_nothing_begins_with_a_keepalive() -> None:
     wire = Wire()
-    client = Client(wire.send, trace(), 0.02)
+    client = Client(wire.send, trace(), Patience(0.02))
     client.expect(Reply(start=b""), [])
     await until(lambda: bool(wire.bodies))
     assert wire.bodies[0] == b"<beat>"
@@ -139,7 +140,7 @@ async def test_a_reply_that_starts_with_nothing_begins_with_a_keepalive() -> Non
 
 async def test_bytes_to_the_client_put_the_keepalive_off() -> None:
     wire, reply = Wire(), Reply()
-    client = Client(wire.send, trace(), 0.15)
+    client = Client(wire.send, trace(), Patience(0.15))
     client.expect(reply, [])
     for _ in range(10):
         await client.write(b".")
@@ -150,7 +151,7 @@ async def test_bytes_to_the_client_put_the_keepalive_off() -> None:
 
 async def test_a_slow_client_gets_no_keepalive_on_top() -> None:
     wire, reply = Wire(), Reply()
-    client = Client(wire.send, trace(), 0.02)
+    client = Client(wire.send, trace(), Patience(0.02))
     client.expect(reply, [])
     await client.write(b"one")
     wire.open.clear()
@@ -164,7 +165,7 @@ async def test_a_slow_client_gets_no_keepalive_on_top() -> None:
 
 async def test_a_keepalive_that_is_being_sent_goes_before_the_next_bytes() -> None:
     wire, reply = Wire(), Reply()
-    client = Client(wire.send, trace(), 0.02)
+    client = Client(wire.send, trace(), Patience(0.02))
     client.expect(reply, [])
     await client.write(b"one")
     wire.open.clear()
@@ -179,7 +180,7 @@ async def test_a_keepalive_that_is_being_sent_goes_before_the_next_bytes() -> No
 
 async def test_no_keepalive_for_a_whole_answer() -> None:
     wire = Wire()
-    client = Client(wire.send, trace(), 0.01)
+    client = Client(wire.send, trace(), Patience(0.01))
     await asyncio.sleep(0.05)
     assert wire.messages == []
     client.release()
@@ -188,7 +189,7 @@ async def test_no_keepalive_for_a_whole_answer() -> None:
 async def test_a_failure_before_the_first_byte_is_a_status() -> None:
     wire, record = Wire(), trace()
     record.target = "p/m"
-    client = Client(wire.send, record, 10)
+    client = Client(wire.send, record, Patience(10))
     client.expect(Reply(), [])
     await client.fail(ProxyError("rate_limit", "slow down", retry_after=1.2, headers={"x-ratelimit-a": "1"}))
     assert (wire.status, wire.complete) == (429, True)
@@ -201,7 +202,7 @@ async def test_a_failure_before_the_first_byte_is_a_status() -> None:
 
 async def test_a_failure_after_it_is_told_in_the_stream() -> None:
     wire = Wire()
-    client = Client(wire.send, trace(), 10)
+    client = Client(wire.send, trace(), Patience(10))
     client.expect(Reply(), [])
     await client.write(b"text")
     await client.fail(ProxyError("upstream", "broke"))
@@ -212,7 +213,7 @@ async def test_a_failure_after_it_is_told_in_the_stream() -> None:
 
 async def test_a_failure_waits_for_the_keepalive_that_is_being_sent() -> None:
     wire, reply = Wire(), Reply()
-    client = Client(wire.send, trace(), 0.02)
+    client = Client(wire.send, trace(), Patience(0.02))
     client.expect(reply, [])
     wire.open.clear()
     await until(lambda: client.committed)
@@ -226,7 +227,7 @@ async def test_a_failure_waits_for_the_keepalive_that_is_being_sent() -> None:
 
 async def interrupted(wire: Wire, client_made: asyncio.Future[Client], record: Trace) -> ProxyError | None:
     """An exchange that waits for its backend until something cancels it."""
-    client = Client(wire.send, record, 10)
+    client = Client(wire.send, record, Patience(10))
     client.watch(wire.receive)
     client_made.set_result(client)
     try:
@@ -261,7 +262,7 @@ async def test_a_shutdown_ends_it_with_words() -> None:
 @pytest.mark.parametrize("step", ["ended", "failing", "interrupted"])
 async def test_an_exchange_that_is_ending_is_not_interrupted(step: str) -> None:
     wire = Wire()
-    client = Client(wire.send, trace(), 10)
+    client = Client(wire.send, trace(), Patience(10))
     if step == "ended":
         await client.whole(200, [], b"")
     elif step == "failing":
@@ -276,7 +277,7 @@ async def test_an_exchange_that_is_ending_is_not_interrupted(step: str) -> None:
 
 async def test_release_leaves_nothing_running() -> None:
     wire = Wire()
-    client = Client(wire.send, trace(), 0.01)
+    client = Client(wire.send, trace(), Patience(0.01))
     client.watch(wire.receive)
     client.expect(Reply(), [])
     wire.open.clear()
@@ -286,26 +287,35 @@ async def test_release_leaves_nothing_running() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
+class Pieces(Lent):
+    """Takes what need not wait, unless it is `full`."""
+
+    def __init__(self, full: bool = False) -> None:
+        super().__init__()
+        self.full, self.sent = full, list[bytes]()
+
+    def piece(self, data: bytes) -> bool:
+        self.sent.append(data)
+        return not self.full
+
+
 async def test_a_part_in_the_middle_of_a_stream_goes_out_at_once() -> None:
-    wire, sent = Wire(), list[bytes]()
-
-    def piece(data: bytes) -> bool:
-        sent.append(data)
-        return True
-
-    client = Client(wire.send, trace(), 10, piece=piece)
+    wire, lent = Wire(), Pieces()
+    client = Client(wire.send, trace(), Patience(10), lent=lent)
     client.expect(Reply(), [])
     assert not client.pass_on(b"one"), "the head is not out"
     await client.write(b"one")
     assert client.pass_on(b"two")
-    assert (wire.bodies, sent) == ([b"one"], [b"two"])
+    assert (wire.bodies, lent.sent) == ([b"one"], [b"two"])
     client.release()
 
 
 @pytest.mark.parametrize("why", ["full", "first", "beat", "end", "no connection"])
 async def test_what_has_to_wait_or_to_be_looked_at_goes_by_way_of_send(why: str) -> None:
     wire = Wire()
-    client = Client(wire.send, trace(), 10, piece=None if why == "no connection" else lambda _: why != "full")
+    client = Client(
+        wire.send, trace(), Patience(10), lent=None if why == "no connection" else Pieces(why == "full")
+    )
     reply = Reply()
     client.expect(reply, [])
     await client.write(b"one")

@@ -25,6 +25,9 @@ FINE = [
     'groups = {g = [{model = "a/m", weight = 2}, {model = "b/unlisted"}]}',
     'fallbacks = {"a/m" = ["b/m", "chat-fast"], m = ["a/n"], chat-thinking = ["b/m"]}',
     'classes = {"my model" = "chat-fast", glm = "never"}',
+    'compaction = {model = "a/m"}',
+    'compaction = {model = "chat-fast"}',
+    'compaction = {model = "whatever is fast"}',
 ]
 
 REFUSED = [
@@ -43,6 +46,7 @@ REFUSED = [
     ('fallbacks = {nothing = ["a/m"]}', "fallbacks.nothing: no provider lists 'nothing'"),
     ("fallbacks = {m = []}", "fallbacks.m"),
     ('classes = {glm = "medium"}', "classes.glm"),
+    ('compaction = {model = "c/m"}', "compaction.model: no provider is named 'c'"),
 ]
 
 
