@@ -15,6 +15,8 @@ from translators.compaction import asks_for_it, holds_some
 from translators.errors import ProxyError
 from translators.ir import Shape
 
+from .access.auth import RefusedKey
+from .access.limits import Place
 from .bodies import ClientGone
 from .context.compaction import answer_trigger, compacts_here, open_compactions
 from .descriptors import NO_DESCRIPTORS, full
@@ -57,6 +59,9 @@ async def _ended(gateway: Gateway, client: Client, trace: Trace, work: Work) -> 
     """What went wrong, as far as there is still someone to tell."""
     try:
         await work
+    except RefusedKey as refused:
+        trace.key = refused.name
+        return refused
     except ProxyError as error:
         return error
     except ClientGone:
@@ -104,6 +109,8 @@ def _record(gateway: Gateway, trace: Trace, name: str, probe: bool) -> None:
     if trace.violations:
         gateway.log.odd_stream(trace)
     gateway.metrics.exchange(name, trace)
+    if trace.error is not None:
+        trace.error.forget()
 
 
 async def answer_call(
@@ -122,10 +129,10 @@ async def answer_call(
     if access is not None:
         client.trace.key = access.name
     if access is None or access.limits is None:
-        await _answered(gateway, shape, raw, headers, client, state)
+        await _answered(gateway, shape, raw, headers, client, state, None)
         return
-    async with gateway.limiter().within(access, client, raw):
-        await _answered(gateway, shape, raw, headers, client, state)
+    async with gateway.limiter().within(access, client, raw) as place:
+        await _answered(gateway, shape, raw, headers, client, state, place)
 
 
 async def _answered(
@@ -135,22 +142,41 @@ async def _answered(
     headers: Mapping[bytes, bytes],
     client: Client,
     state: State | None,
+    place: Place | None,
 ) -> None:
+    """`place`: one of those that its key has, None: that has no limits."""
     trace = client.trace
     if trace.watched is not None:
         trace.watched.received(raw, headers)
     request = parse_request(shape, raw, headers, trace, gateway.seal_key)
-    keeping = None
-    if shape == "responses":
-        keeping = await prepared(request, headers, client, gateway, state or gateway.state)
-        if holds_some(request.body.get("input")):
-            open_compactions(request, gateway.seal_key)
-        if request.body.get("background") and is_background(request, keeping, gateway):
-            await begin_run(gateway, request, headers, client, partial(_in_background, gateway, headers))
-            return
+    if shape != "responses":
+        await _answer(gateway, request, headers, client)
+        return
+    try:
+        await _answered_and_kept(gateway, request, headers, client, state or gateway.state, place)
+    finally:
+        request.keeping = None  # which knows the request: nothing may know itself for longer
+
+
+async def _answered_and_kept(
+    gateway: Gateway,
+    request: Request,
+    headers: Mapping[bytes, bytes],
+    client: Client,
+    state: State | None,
+    place: Place | None,
+) -> None:
+    """A Responses request: with what it continues, now or in the background, and stored."""
+    keeping = await prepared(request, headers, client, gateway, state)
+    if holds_some(request.body.get("input")):
+        open_compactions(request, gateway.seal_key)
+    if request.body.get("background") and is_background(request, keeping, gateway):
+        answer = partial(_in_background, gateway, headers)
+        await begin_run(gateway, request, headers, client, answer, place)
+        return
     await _answer(gateway, request, headers, client)
     if keeping is not None and keeping.failure is not None:
-        trace.error = keeping.failure
+        client.trace.error = keeping.failure
 
 
 async def _in_background(
@@ -180,7 +206,7 @@ async def _answer(gateway: Gateway, request: Request, headers: Mapping[bytes, by
 
 def within_limits(
     gateway: Gateway, headers: Mapping[bytes, bytes], client: Client, raw: bytes
-) -> AbstractAsyncContextManager[None]:
+) -> AbstractAsyncContextManager[Place | None]:
     """What a request is answered in whose key may have limits; entering it raises `ProxyError`."""
     access = gateway.keys.access(headers)
     if access is None or access.limits is None:

@@ -53,6 +53,7 @@ async def _events(gateway: Gateway) -> AsyncGenerator[dict[str, str], None]:
     for provider in _local(catalog.providers):
         listener.follow(provider.name, provider.feed)
     try:
+        yield {"comment": "models of this machine"}  # the answer's head waits for the first of its body
         for model, state in local_models(catalog.providers).items():
             yield _event({"model": model, **state})
         while gateway.catalog is catalog and not gateway.closing:

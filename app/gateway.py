@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from config.extras import lacking
 from config.schema import Background as BackgroundLimits
 from config.schema import Compaction, Config, Price, ProviderConfig, RateLimits, Server, Store
 from providers.base import ModelInfo, Provider
@@ -32,7 +33,7 @@ from .seal_key import SealKey
 from .state.background import Background
 from .state.state import State
 from .store import open_store
-from .stream import Client
+from .stream import Client, Patience
 from .telemetry.log import Log
 from .telemetry.prices import Prices
 
@@ -66,6 +67,8 @@ class Parts:
     keys_of: KeysOf = field(default_factory=KeysOf)
     rate_limits: RateLimits = field(default_factory=RateLimits)
     background: BackgroundLimits = field(default_factory=BackgroundLimits)
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    """By section of the configuration, what is not installed for it."""
 
 
 def assemble(
@@ -107,6 +110,7 @@ def assemble(
         keys_of,
         config.limits,
         config.background,
+        {str(each.place[0]): each.message for each in lacking(config)},
     )
 
 
@@ -163,6 +167,7 @@ class Gateway:
         self.telemetry: Telemetry | None = None
         self._quirks, self._sticky = quirks, Sticky()
         self._limiter: KeyLimiter | None = None
+        self._running: dict[str, int] = {}
         self.dimensions = DimensionProbe()
         self._retiring: dict[asyncio.Task[None], Catalog] = {}
         self._take(parts)
@@ -171,6 +176,7 @@ class Gateway:
         self._parts = parts
         self.server, self.catalog, self.keys = parts.server, parts.catalog, parts.keys
         self.models, self.limits = parts.models, parts.limits
+        self.patience = Patience(parts.server.keepalive_s, parts.server.idle_timeout_s)
         self.compaction = parts.compaction
         self.ranked = RankedLists(parts.catalog)
         self.background.limits = parts.background
@@ -186,6 +192,11 @@ class Gateway:
         """The keys file as it was read last."""
         return self._parts.keys_of
 
+    @property
+    def lacking(self) -> Mapping[str, str]:
+        """By section of the configuration, why it has no effect."""
+        return self._parts.lacking
+
     def _scope_of(self, headers: Mapping[bytes, bytes]) -> Scope | None:
         return self.keys.scope(headers)
 
@@ -199,7 +210,8 @@ class Gateway:
         if self._limiter is None:
             from .access.counters import open_counters
 
-            self._limiter = KeyLimiter(self._parts.rate_limits, open_counters(self._parts.rate_limits))
+            config = self._parts.rate_limits
+            self._limiter = KeyLimiter(config, open_counters(config), self._running)
         return self._limiter
 
     async def reconfigure(self, config: Config) -> None:

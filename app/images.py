@@ -28,7 +28,7 @@ async def inline_images(plan: Plan, images: Images) -> None:
                 raise request.lost_image
             request.images |= await images.fetch(list(named))
         except ImageError as error:
-            request.lost_image = error
+            request.lost_image = error.with_traceback(None)  # which knows the request
             at = param_at({**named, **remote_images(request.body)}[error.url])
             message = (
                 f"`{at}`: the image could not be fetched: {error.reason}. This model takes no image URLs; "

@@ -95,6 +95,7 @@ async def _try(
     if client.committed:
         trace.tried(target.id, failure.kind, began, None)
         raise failure
+    failure.forget()
     delay_s = candidates.failed(candidate, failure, time.monotonic(), again, asked)
     trace.tried(target.id, failure.kind, began, delay_s)
     if delay_s is not None:
@@ -265,5 +266,5 @@ def _note(plan: Plan | None, request: Request) -> None:
     encoded = plan.encoded
     trace.lane, trace.surface = plan.lane, plan.surface
     trace.losses, trace.repairs, trace.pairing = encoded.losses, encoded.repairs, None
-    if any(repair.site == "chain_pairing" for repair in encoded.repairs):
+    if encoded.repairs and any(repair.site == "chain_pairing" for repair in encoded.repairs):
         trace.pairing = pairing_ids(encoded.body["input"])

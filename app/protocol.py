@@ -19,6 +19,8 @@ from translators.errors import ProxyError, bad_request
 
 from .descriptors import WAITING, Crowd, full
 from .errors import error_body, error_headers
+from .flow import Flow
+from .lent import CONNECTION, Lent
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
@@ -26,18 +28,15 @@ if TYPE_CHECKING:
 Opens = Callable[[str, bytes, Sequence[tuple[bytes, bytes]]], int]
 """What an application says to a WebSocket, by method, target and headers: a message's bytes at most, or 0."""
 
-CONNECTION = "dragoman.connection"
-"""Extension in a request's scope: `transport`, to be cut off under a client that takes nothing, and `piece`,
-which sends a part of a stream at once (`_Answer.piece`), and `whole` a whole answer, as `send` of its `cycle`
-would. Who answers may put `gone` into it, which is called when the connection is lost before the answer is
-whole."""
-
 MAX_HEAD_BYTES = 64 << 10
 """Of a request line and headers, or of trailers, that come in several reads. Nothing else bounds them, and
 the parser takes time that grows with their square: one client without a key would hold up all others."""
 
 MAX_HEADERS = 200
 """Of a request; clients send twenty, and what stands between them and us adds a few."""
+
+MOST_WAITING = 100
+"""Requests that may wait; one read holds thousands of small ones, and each takes four kilobytes."""
 
 READ_TIMEOUT_S = 30.0
 """`server.read_timeout_s` where an application has none."""
@@ -49,7 +48,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 _UPGRADE = re.compile(rb"(?<=\r\n)upgrade:[ \t]*h2c[ \t]*\r\n", re.IGNORECASE)
 
 
-class _Answer:
+class _Answer(Lent):
     """The transport of one answer: its head waits for what follows, and both go out in one system call.
 
     uvicorn writes them apart and uvloop sends each at once, which costs as much as reading a request.
@@ -58,13 +57,28 @@ class _Answer:
     __slots__ = ("_begun", "_cycle", "_head", "_transport", "is_closing")
 
     def __init__(self, cycle: RequestResponseCycle) -> None:
-        self._cycle, self._transport = cycle, cycle.transport
+        super().__init__(cycle.transport)
+        self._cycle: RequestResponseCycle | None = cycle
+        self._transport = cycle.transport
         self.is_closing = self._transport.is_closing
         self._begun = False
         self._head = b""
 
+    def end(self) -> None:
+        """Its request has its answer, or never will."""
+        if self._cycle is not None:
+            self._cycle.transport = self._transport
+        self._cycle = self.gone = None
+
+    @property
+    def tells(self) -> bool:
+        return self._cycle is not None and not self.is_closing()
+
+    def is_for(self, send: Callable[..., Any]) -> bool:
+        return getattr(send, "__self__", None) is self._cycle
+
     def write(self, data: bytes) -> None:
-        if self._cycle.response_started and not self._begun:
+        if not self._begun and self._cycle is not None and self._cycle.response_started:
             self._begun, self._head = True, data
         elif self._head:
             head, self._head = self._head, b""
@@ -73,27 +87,26 @@ class _Answer:
             self._transport.write(data)
 
     def piece(self, data: bytes) -> bool:
-        """Send a part of a stream that has begun, if nothing has to be waited for; whether it was sent.
-
-        The same bytes as by way of `send`, without the message and the calls that it takes there: a sixth
+        """The same bytes as by way of `send`, without the message and the calls that it takes there: a sixth
         of what a passed chunk costs.
         """
         cycle = self._cycle
-        if self._head or not cycle.chunked_encoding or cycle.flow.write_paused or cycle.disconnected:
+        if cycle is None or self._head or not cycle.chunked_encoding:
+            return False
+        if cycle.flow.write_paused or cycle.disconnected:
             return False
         self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
         return True
 
     def whole(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bool:
-        """Send an answer that is one body, if nothing has to be waited for; whether it was sent.
-
-        `headers` with the body's length; what is no header goes by way of `send`, which refuses it.
-        """
+        """`headers` with the body's length; what is no header goes by way of `send`, which refuses it."""
         cycle = self._cycle
-        if cycle.response_started or cycle.disconnected or cycle.flow.write_paused or not cycle.keep_alive:
+        if cycle is None or cycle.response_started or cycle.disconnected:
+            return False
+        if cycle.flow.write_paused or not cycle.keep_alive:
             return False
         told = [*cycle.default_headers, *headers]
-        head = b"".join([STATUS_LINE[status], *(b"%b: %b\r\n" % each for each in told), b"\r\n"])
+        head = b"".join([STATUS_LINE[status], *[b"%b: %b\r\n" % each for each in told], b"\r\n"])
         if head.count(b"\n") != len(told) + 2 or _CONTROL.search(head) is not None or b"connection:" in head:
             return False
         cycle.response_started = cycle.response_complete = True
@@ -144,6 +157,7 @@ class Http(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = Flow(transport, self.pipeline)
         surplus = len(self.connections) - self.most_connections
         self._too_many = surplus > 0
         if surplus > WAITING:  # they would take what the others' backends need
@@ -158,26 +172,23 @@ class Http(HttpToolsProtocol):
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()
-            lent = cast("dict[str, Any]", self._running.scope)["extensions"][CONNECTION]
-            if (gone := lent.get("gone")) is not None:
-                gone()
+            self._part(self._running)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_head, self._head_size, self._reading, self._fresh = True, -1, True, True
-        self.scope["extensions"] = {CONNECTION: {"transport": self.transport}}
 
     def on_headers_complete(self) -> None:
         self._check_headers()
         before = self.cycle
         self._in_head = False
         super().on_headers_complete()
-        if self.cycle is not before and self.scope["method"] != "HEAD":  # after that head follows nothing
-            answer = _Answer(self.cycle)
-            self.cycle.transport = answer  # type: ignore[assignment]  # what a cycle asks of one
-            lent: dict[str, Any] = {"transport": self.transport, "cycle": self.cycle}
-            lent |= {"piece": answer.piece, "whole": answer.whole}
-            self.scope["extensions"] = {CONNECTION: cast("dict[object, object]", lent)}
+        if self.cycle is before:
+            return
+        lent = Lent(self.transport)
+        if self.scope["method"] != "HEAD":  # after whose head follows nothing
+            lent = self.cycle.transport = _Answer(self.cycle)  # type: ignore[assignment]  # as a cycle uses one
+        self.scope["extensions"] = {CONNECTION: cast("dict[object, object]", lent)}
 
     def on_chunk_header(self) -> None:
         self._in_head, self._head_size = True, -1
@@ -187,8 +198,11 @@ class Http(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        """While nothing is read a hang-up is not noticed either, and nobody receives any more of this one."""
         self._in_head = self._reading = False
         super().on_message_complete()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
 
     def _should_upgrade(self) -> bool:
         """Where the application takes one, and once all that was asked before it is answered."""
@@ -207,15 +221,34 @@ class Http(HttpToolsProtocol):
         from .websocket.protocol import WebSocket
 
         self.connections.discard(self)
+        self._waited()
         opened = WebSocket(self.config, self.server_state, self.app_state)
         opened.connection_made(self.transport)
         opened.begin(cast(dict[str, Any], self.scope), self.url, self._message_bytes())
         self.transport.set_protocol(opened)
 
+    def _part(self, cycle: RequestResponseCycle) -> None:
+        """Nothing more is lent to the answer of a request; while it is not whole it is told so."""
+        answer: object = cycle.transport
+        if isinstance(answer, _Answer):
+            gone = answer.gone
+            answer.end()
+            if gone is not None and not cycle.response_complete:
+                gone()
+
     def on_response_complete(self) -> None:
+        if self._running is not None:
+            self._part(self._running)
         super().on_response_complete()
         if self.transport.is_closing():
             self._drop_unread()
+
+    def shutdown(self) -> None:
+        """The server stops: what waits behind an answer is not begun any more."""
+        self.pipeline.clear()
+        if self._running is not None:
+            self._running.keep_alive = False
+        super().shutdown()
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
@@ -248,10 +281,22 @@ class Http(HttpToolsProtocol):
                 self._waited()
                 self._wait()
             self._received += len(data)
+        elif begins and self.cycle is cycle:
+            self._go_on_waiting()
         elif self._patience is not None:
             self._waited()
 
     # --- clients that take their time -------------------------------------------------------
+
+    def _go_on_waiting(self) -> None:
+        """What came was no request (line feeds, the rest of one with an answer); uvicorn waits no more."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or self.transport.is_closing() or self.transport.get_protocol() is not self:
+            return  # the first is waited for, or none is
+        self._waited()
+        if self.timeout_keep_alive_task is None:
+            close = self.timeout_keep_alive_handler
+            self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, close)
 
     def _wait(self) -> None:
         self._patience = self.loop.call_later(self._patience_s(), self._look)
@@ -272,7 +317,7 @@ class Http(HttpToolsProtocol):
         if self.transport.is_closing():
             self._patience = None
         elif self._is_ours_to_wait() or (
-            not self._in_head and received >= LEAST_BYTES_S * self._patience_s()
+            self._is_of_use() and received >= LEAST_BYTES_S * self._patience_s()
         ):
             self._wait()
         elif self._reading:
@@ -291,10 +336,17 @@ class Http(HttpToolsProtocol):
             return True
         return self._in_head and cycle is not None and not cycle.response_complete
 
+    def _is_of_use(self) -> bool:
+        """Whether a body is being read that somebody waits for, and not that of a request with an answer."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return not self._in_head and cycle is not None and not cycle.response_complete
+
     def _check_headers(self) -> None:
         """Raises for more than is taken, which the parser passes on as a fault."""
+        if len(self.pipeline) >= MOST_WAITING:
+            raise ValueError("too many requests at once")
         size = 0
-        if self._size > MAX_HEAD_BYTES:  # all of them may have come in one read
+        if self._size > MAX_HEAD_BYTES or self._head_size >= 0:  # they came in a large read, or in several
             size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if len(self.headers) > MAX_HEADERS or size > MAX_HEAD_BYTES:
             self._refusal = _headers_too_large()

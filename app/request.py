@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from translators.fingerprint import Asked
 from translators.ir import Call, Json, Shape
 from translators.lenient import MAX_DEPTH, with_whole_characters, writable
 
+from .ids import new_id
 from .layers import read_layers, read_strict
 from .telemetry.trace import Trace
 
@@ -126,11 +126,6 @@ def parse_request(
     return Request(shape, raw, body, trace, context, strict, time.monotonic(), overrides=layers)
 
 
-def new_id(prefix: str) -> str:
-    """A fresh id: `prefix` and 96 random bits in hex."""
-    return prefix + os.urandom(12).hex()
-
-
 def _now() -> int:
     return int(time.time())
 
@@ -150,15 +145,15 @@ def _value(raw: bytes) -> tuple[bytes, Any]:
     try:
         return raw, orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        fault = error
+        fault = str(error)  # itself it knows this frame, and the body with it: nothing may know itself
     # Half a surrogate pair: JavaScript leaves one where it cuts a text within an emoji. A conversation
     # that holds one would be refused for good.
-    if "surrogate" in str(fault):
+    if "surrogate" in fault:
         raw = with_whole_characters(raw)
         try:
             return raw, orjson.loads(raw)
         except orjson.JSONDecodeError as error:
-            fault = error
+            fault = str(error)
     raise bad_request(f"the request body is not valid JSON: {fault}", code="invalid_json")
 
 

@@ -28,7 +28,8 @@ from .context.input_tokens import count_tokens
 from .errors import JSON
 from .events import follow
 from .gateway import Gateway
-from .protocol import CONNECTION
+from .lent import lent_to
+from .missing_routes import instead_of
 from .readiness import readiness
 from .routing.models import written
 from .routing.ranked import explained, parse_query, ranked
@@ -55,12 +56,6 @@ class Exchange:
     trace: Trace
     within: ModelScope | None = None
     """The models that its key may use, None: all."""
-
-    @property
-    def lent(self) -> MutableMapping[str, Any]:
-        """What its connection lends, nothing with other servers than ours."""
-        lent: MutableMapping[str, Any] = self.scope.get("extensions", {}).get(CONNECTION, {})
-        return lent
 
     async def answer(self, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
         await self.client.whole(status, [JSON, *self.trace.headers(), *headers], body)
@@ -121,6 +116,8 @@ def _route(gateway: Gateway, path: str, methods: Mapping[str, Serve], door: Door
 
 
 _OF_ALL_MODELS = ("/metrics", "/events")
+_CONVERSATIONS = "/conversations"
+_STORED = ("/responses/{id}", _CONVERSATIONS)
 
 
 class Endpoint:
@@ -129,25 +126,13 @@ class Endpoint:
     def __init__(self, gateway: Gateway, methods: Mapping[str, Serve], door: Door, name: str) -> None:
         """`name`: what the path is called where requests are counted."""
         self._gateway, self._door, self._name = gateway, door, name
+        self._is_stored = name.startswith(_STORED)
         self.methods = {"HEAD": methods["GET"], **methods} if "GET" in methods else methods
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, gateway = dict(scope["headers"]), self._gateway
         trace = Trace(request_id(headers), f"{scope['method']} {scope['path'][:200]}")
-        server = gateway.server
-        lent: Mapping[str, Any] = scope.get("extensions", {}).get(CONNECTION, {})
-        own = bool(lent) and getattr(send, "__self__", None) is lent.get(
-            "cycle"
-        )  # else somebody stands between
-        client = Client(
-            send,
-            trace,
-            server.keepalive_s,
-            server.idle_timeout_s,
-            lent.get("transport"),
-            lent.get("piece"),
-            lent.get("whole") if own else None,
-        )
+        client = Client(send, trace, gateway.patience, lent_to(scope))
         exchange = Exchange(scope, headers, receive, client, trace)
         if gateway.watch is not None:
             trace.arrival = arrival(
@@ -156,14 +141,26 @@ class Endpoint:
         await framed(gateway, client, trace, self._serve(exchange), self._name, self._door == "probe")
 
     async def _serve(self, exchange: Exchange) -> None:
-        await self._method(exchange)(exchange)
+        method = self._method(exchange)
+        if self._is_stored:
+            await self._count(exchange)
+        await method(exchange)
+
+    async def _count(self, exchange: Exchange) -> None:
+        """Requests for a model are counted where they are answered, these here. Raises `ProxyError`."""
+        access = self._gateway.keys.access(exchange.headers)
+        if access is not None and access.limits is not None:
+            makes = exchange.scope["method"] == "POST" and self._name.startswith(_CONVERSATIONS)
+            await self._gateway.limiter().let_in(access, exchange.client, makes)
 
     def _method(self, exchange: Exchange) -> Serve:
         if self._door == "key":
             access = self._gateway.keys.admit(exchange.headers)
             if access is not None:
                 self._narrow(exchange, access)
-            elif b"sec-fetch-site" in exchange.headers and not self._gateway.keys.asked:
+            elif (
+                b"origin" in exchange.headers or b"sec-fetch-site" in exchange.headers
+            ) and not self._gateway.keys.asked:
                 check_page(exchange.headers, self._gateway.server.cors_origins)
         name = exchange.scope["method"]
         method = self.methods.get(name) or self.methods.get("*")
@@ -184,7 +181,7 @@ def _call(gateway: Gateway, shape: Shape | None) -> Serve:
 
     async def call(exchange: Exchange) -> None:
         raw = await read_body(exchange.receive, exchange.headers, gateway.server.max_body_bytes)
-        exchange.client.watch(exchange.receive, exchange.lent)
+        exchange.client.watch(exchange.receive)
         await answer_call(gateway, shape, raw, exchange.headers, exchange.client)
 
     return call
@@ -309,7 +306,7 @@ def _websocket(gateway: Gateway) -> Serve:
 
 async def _unknown(exchange: Exchange) -> None:
     scope = exchange.scope
-    message = f"unsupported route {scope['method']} {scope['path'][:200]}"
+    message = f"unsupported route {scope['method']} {scope['path'][:200]}{instead_of(scope['path'])}"
     raise ProxyError("not_found", message, code="unknown_route")
 
 

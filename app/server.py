@@ -39,7 +39,7 @@ from .main import create_app
 from .protocol import Http
 from .reload import Kept, Origin, Reload, newest
 from .telemetry import log
-from .turns import Turns
+from .turns import Share, Shares, Turns
 from .workers import CANNOT_START, Ready, Workers
 
 SHARED_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
@@ -78,19 +78,24 @@ def run(config: Config, origin: Origin | None = None) -> None:
     with listen(server.host, server.port) as listening, several as kept:
         announce = _Announcement(server.host, listening)
 
-        def serve(ready: Ready, parent: int | None = None) -> None:
+        def serve(ready: Ready, parent: int | None = None, share: Share | None = None) -> None:
             chosen, read = config, origin
             if origin is not None and kept is not None:
                 chosen, read = newest(config, origin, kept)
                 sink.hide(secrets_of(chosen))
-            server = build_server(chosen, ready, parent, sink, quirks_of_this_machine())
+            server = build_server(chosen, ready, parent, sink, quirks_of_this_machine(), share)
             if read is not None:
                 reload(server, chosen, sink, read, kept)
             server.run(sockets=[listening])
 
         if server.workers > 1:
             with _shared_counts():
-                sys.exit(Workers(server.workers, serve, announce, listening.close, _forget).run())
+                shares = Shares(server.workers)
+
+                def work(ready: Ready, parent: int, place: int) -> None:
+                    serve(ready, parent, shares.of(place))
+
+                sys.exit(Workers(server.workers, work, announce, listening.close, _forget).run())
         serve(announce)
 
 
@@ -117,8 +122,12 @@ def build_server(
     parent: int | None = None,
     sink: log.Sink | None = None,
     quirks: Quirks | None = None,
+    share: Share | None = None,
 ) -> Server:
-    """One process's server; `ready` is called when it answers, and it ends when `parent` is gone."""
+    """One process's server; `ready` is called when it answers, and it ends when `parent` is gone.
+
+    `share`: of the connections, where several processes take them from one socket.
+    """
     app = create_app(config, sink=sink, quirks=quirks)
     settings = uvicorn.Config(
         app,
@@ -136,7 +145,7 @@ def build_server(
         timeout_graceful_shutdown=int(config.server.shutdown_grace_s) + LAST_WORDS_S,
     )
     gateway: Gateway = app.state.gateway
-    return Server(settings, ready, config.server.shutdown_grace_s, gateway, parent)
+    return Server(settings, ready, config.server.shutdown_grace_s, gateway, parent, share)
 
 
 def reload(server: Server, config: Config, sink: log.Sink, origin: Origin, kept: Kept | None = None) -> None:
@@ -161,19 +170,20 @@ class Server(uvicorn.Server):
         grace_s: float,
         gateway: Gateway,
         parent: int | None,
+        share: Share | None,
     ) -> None:
         super().__init__(config)
         self.gateway = gateway
-        self._ready, self._grace_s, self._parent = ready, grace_s, parent
+        self._ready, self._grace_s, self._parent, self._share = ready, grace_s, parent, share
         self._hung_up = False
         self._keys = KeysReload(gateway)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        if self._parent is None or sockets is None:
+        if self._share is None or sockets is None:
             await super().startup(sockets)
         else:
             await super().startup([])
-            turns = [Turns(each, self._protocol) for each in sockets]
+            turns = [Turns(each, self._protocol, self._share) for each in sockets]
             self.servers = cast("list[asyncio.base_events.Server]", turns)  # what uvicorn asks of one
         self._ready()
 
@@ -188,6 +198,8 @@ class Server(uvicorn.Server):
         if self.reload is not None:
             await self.reload.tick()
         await self._keys.tick()
+        if self._share is not None:
+            self._share.note(len(self.server_state.connections))
         if self._parent is not None and counter % TICKS_TOLD == 0:
             self.gateway.metrics.in_flight(len(self.gateway.serving))
         orphan = self._parent is not None and os.getppid() != self._parent

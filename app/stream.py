@@ -18,11 +18,13 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from time import perf_counter
 from typing import Any, Literal
 
+from providers.deadlines import Deadlines
 from translators.dialect import End, ReplyStream
 from translators.errors import ProxyError
 
 from .bodies import Receive
 from .errors import JSON, error_body, error_headers
+from .lent import Lent
 from .telemetry.trace import GONE, Headers, Trace
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -44,6 +46,17 @@ STREAM_HEADERS: Headers = [
 ]
 
 
+class Patience:
+    """How long clients are waited for, and may be kept waiting: one for all that go by one configuration."""
+
+    __slots__ = ("idle_s", "keepalive_s", "looks")
+
+    def __init__(self, keepalive_s: float, idle_s: float = 300.0) -> None:
+        """`keepalive_s`: a stream's silence that is filled; `idle_s`: how long a client may take nothing."""
+        self.keepalive_s, self.idle_s = keepalive_s, idle_s
+        self.looks = Deadlines(idle_s / LOOKS)
+
+
 class Client:
     """Where the answer goes. `committed`: a status has been sent; `ended`: nothing more will be."""
 
@@ -51,15 +64,12 @@ class Client:
         "_beat",
         "_busy",
         "_closing",
-        "_connection",
         "_head",
-        "_idle_s",
-        "_keepalive_s",
+        "_lent",
         "_loop",
         "_moved",
         "_own",
         "_patience",
-        "_piece",
         "_reply",
         "_send",
         "_sent",
@@ -68,7 +78,6 @@ class Client:
         "_timer",
         "_unsent",
         "_watcher",
-        "_whole",
         "cause",
         "committed",
         "ended",
@@ -77,27 +86,13 @@ class Client:
         "trace",
     )
 
-    def __init__(
-        self,
-        send: Send,
-        trace: Trace,
-        keepalive_s: float,
-        idle_s: float = 300.0,
-        connection: asyncio.WriteTransport | None = None,
-        piece: Callable[[bytes], bool] | None = None,
-        whole: Callable[[int, Headers, bytes], bool] | None = None,
-    ) -> None:
-        """`idle_s`: how long it may take nothing of what it is sent; then `connection` is closed.
-
-        `piece` sends a part of a begun stream where that needs no waiting, and says whether it did; `whole` a
-        whole answer, as `send` would.
-        """
-        task = asyncio.current_task()
+    def __init__(self, send: Send, trace: Trace, patience: Patience, lent: Lent | None = None) -> None:
+        """What is `lent` is closed under a client that takes nothing."""
+        self._loop = asyncio.get_running_loop()
+        task = asyncio.current_task(self._loop)
         assert task is not None  # noqa: S101 - an ASGI application always runs in a task
         self._send, self.trace, self._task = send, trace, task
-        self._keepalive_s, self._idle_s, self._connection = keepalive_s, idle_s, connection
-        self._own, self._piece, self._whole = send, piece, whole
-        self._loop = asyncio.get_running_loop()
+        self._own, self._lent, self._patience = send, lent or Lent(), patience
         self._reply: ReplyStream | None = None
         self._head: Headers = []
         self._busy = self._closing = self.committed = self.ended = False
@@ -105,7 +100,6 @@ class Client:
         self._watcher: asyncio.Task[None] | None = None
         self._start: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._patience: asyncio.TimerHandle | None = None
         self._unsent: tuple[float, int] | None = None
         """When the last bytes were handed over and how many wait in the connection, at the last look."""
         self._moved = 0.0
@@ -120,19 +114,18 @@ class Client:
 
     def wrap(self, wrapper: Callable[[Send], Send]) -> None:
         """Send through `wrapper` from now on, all of it; call it before anything is sent."""
-        self._send, self._piece = wrapper(self._send), None
+        self._send = wrapper(self._send)
 
     # --- what ends it from outside ------------------------------------------------------
 
-    def watch(self, receive: Receive, lent: MutableMapping[str, Any] | None = None) -> None:
+    def watch(self, receive: Receive) -> None:
         """Watch for a hang-up; call it when the request's body has been read.
 
-        `lent`: what the connection lends (`protocol.CONNECTION`): it then tells of its end itself, without a
-        task that waits.
+        A connection that tells of its end itself takes no task that waits.
         """
-        if lent and self._connection is not None and not self._connection.is_closing():
-            lent["gone"] = self._gone
-            self._patience = self._loop.call_later(self._idle_s / LOOKS, self._look)
+        if self._lent.tells:
+            self._lent.gone = self._gone
+            self._patience.looks.begin(self, self._loop)
         else:
             self._start = self._loop.call_later(WATCH_AFTER_S, self._begin_to_watch, receive)
 
@@ -158,28 +151,29 @@ class Client:
 
     def release(self) -> None:
         """Stop watching and timing; safe at any point."""
-        self.ended = True
-        for waiting in (self._start, self._timer, self._patience, self._watcher, self._beat):
+        self.ended, self._lent.gone = True, None
+        self._patience.looks.end(self)
+        for waiting in (self._start, self._timer, self._watcher, self._beat):
             if waiting is not None:
                 waiting.cancel()
 
     def _begin_to_watch(self, receive: Receive) -> None:
         self._watcher = self._loop.create_task(self._wait_for_hangup(receive))
-        self._patience = self._loop.call_later(self._idle_s / LOOKS, self._look)
+        self._patience.looks.begin(self, self._loop)
 
-    def _look(self) -> None:
+    def late(self) -> None:
         """Drop a client that takes nothing: its task would wait, and a paid generation with it.
 
         A large answer may go out slowly: what counts is whether the bytes that wait get fewer.
         """
-        now, waiting = self._loop.time(), self._connection
+        now, waiting = self._loop.time(), self._lent.transport
         unsent = (self._sent, waiting.get_write_buffer_size() if waiting is not None else 0)
         if not self._sending or unsent != self._unsent:
             self._unsent, self._moved = unsent, now
-        elif now - self._moved >= self._idle_s:
+        elif now - self._moved >= self._patience.idle_s:
             self._drop()
             return
-        self._patience = self._loop.call_later(self._idle_s / LOOKS, self._look)
+        self._patience.looks.begin(self, self._loop)
 
     @property
     def _sending(self) -> bool:
@@ -188,8 +182,8 @@ class Client:
     def _drop(self) -> None:
         """End the exchange, whatever it is at; there is no use in telling the client."""
         self.cause = self.cause or "stalled"
-        if self._connection is not None:
-            self._connection.abort()
+        if self._lent.transport is not None:
+            self._lent.transport.abort()
         self._task.cancel()
 
     async def _wait_for_hangup(self, receive: Receive) -> None:
@@ -218,7 +212,7 @@ class Client:
         if head is not None:
             self._head = head
         if self._timer is None:
-            self._timer = self._loop.call_at(self._sent + self._keepalive_s, self._tick)
+            self._timer = self._loop.call_at(self._sent + self._patience.keepalive_s, self._tick)
 
     async def hold(self) -> bool:
         """The reply that was expected will not come; whether the answer was opened with it all the same.
@@ -238,12 +232,12 @@ class Client:
             return
         now = self._loop.time()
         if self._sending:  # the client is slow, not left waiting
-            self._timer = self._loop.call_at(now + self._keepalive_s, self._tick)
+            self._timer = self._loop.call_at(now + self._patience.keepalive_s, self._tick)
             return
-        if now - self._sent >= self._keepalive_s:
+        if now - self._sent >= self._patience.keepalive_s:
             self._sent = now
             self._beat = self._loop.create_task(self._fill_silence(self._reply))
-        self._timer = self._loop.call_at(self._sent + self._keepalive_s, self._tick)
+        self._timer = self._loop.call_at(self._sent + self._patience.keepalive_s, self._tick)
 
     async def _fill_silence(self, reply: ReplyStream) -> None:
         """A frame now, unless one is being sent."""
@@ -276,12 +270,13 @@ class Client:
 
     def pass_on(self, data: bytes) -> bool:
         """What `write` does with a part in the middle of a stream, at once; False: `write` has to."""
-        piece = self._piece
-        if piece is None or not self.committed or self._beat is not None or self.on_first is not None:
+        if self._send is not self._own or not self.committed:
+            return False
+        if self._beat is not None or self.on_first is not None:
             return False
         if self.on_end is not None and self._reply is not None and self._reply.end is not None:
             return False
-        if not piece(data):
+        if not self._lent.piece(data):
             return False
         self._sent = self._loop.time()
         return True
@@ -291,8 +286,11 @@ class Client:
         self.committed = self.ended = self._busy = True
         self.trace.status, self.trace.first_byte = status, self.trace.first_byte or perf_counter()
         headers.append((b"content-length", b"%d" % len(body)))
-        if self._whole is not None and self._send is self._own and self._whole(status, headers, body):
+        is_own = self._send is self._own and self._lent.is_for(self._own)
+        if is_own and self._lent.whole(status, headers, body):
             return
+        self._patience.looks.end(self)
+        self._patience.looks.begin(self, self._loop)  # it may take nothing of the answers before either
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._body(body, more=False)
 

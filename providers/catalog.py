@@ -20,7 +20,7 @@ from translators.errors import ProxyError
 from .base import ModelInfo, Provider
 from .directory import Directory, Entry, Found, Names, cards_of
 from .health import Health
-from .ranking import ModelCard, Ranking
+from .ranking import ModelCard, Ranking, parse_class
 
 TTL_S = 300.0
 """Age from which a discovered list is renewed on its next use."""
@@ -191,9 +191,9 @@ class Catalog:
     def _advice(self, name: str) -> str:
         if not self.providers:
             return "no provider is configured"
-        near = [] if len(name) > _NAME_LENGTH else self._directory.ranking.suggest(name)
-        if name in near:  # a class
+        if parse_class(name) is not None:
             return "no model that is listed is in that class"
+        near = [] if len(name) > _NAME_LENGTH else self._directory.ranking.suggest(name)
         return f"did you mean {', '.join(near)}?" if near else "GET /v1/models lists what there is"
 
     def _renew_old(self) -> None:

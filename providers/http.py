@@ -75,6 +75,18 @@ def as_proxy_error(error: BaseException, who: str) -> ProxyError:
     return ProxyError(kind, f"provider {who}: {words}")
 
 
+def forget_stacks(error: BaseException | None) -> None:
+    """Let go of where a failure came from, and what came before it.
+
+    Those calls know the request's body, and the failure itself: together they would wait for the collector.
+    """
+    for _ in range(10):
+        if error is None:
+            return
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
+
+
 def environment_proxy(url: str) -> str | None:
     """The proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name for `url`.
 
@@ -111,6 +123,7 @@ class HttpClient:
             with TimeLimit(self._deadlines, loop):
                 response = await self._ask(self._ways.request(url, headers, body, proxy, loop))
         except (aiohttp.ClientError, OSError) as error:
+            forget_stacks(error)
             raise as_proxy_error(error, who) from error
         reading = _Reading(response, who, self._idle_s, self._deadlines, loop)
         return Upstream(response.status, _plain_headers(response), reading, reading.close)
@@ -237,6 +250,7 @@ class _Reading:
             chunk = await self._content.readany()
         except (aiohttp.ClientError, OSError) as error:
             self.close()
+            forget_stacks(error)
             raise self._failure or as_proxy_error(error, self._who) from error
         if not chunk:
             self._disarm()

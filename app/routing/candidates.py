@@ -70,9 +70,9 @@ class Candidates:
 
     def next(self, now: float) -> tuple[Candidate, float] | None:
         """The next to ask and the seconds to wait before it; None: nobody is left."""
-        fresh = next((each for each in self.all if not each.tries and not each.spent), None)
-        if fresh is not None:
-            return fresh, 0.0
+        for each in self.all:
+            if not each.tries and not each.spent:
+                return each, 0.0
         # The others may have taken their time: nobody is asked again beyond the budget.
         latest = self._began + self._budget_s
         left = [each for each in self.all if not each.spent and max(now, each.not_before) <= latest]

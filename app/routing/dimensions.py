@@ -20,7 +20,7 @@ from providers.ranking import ModelCard, Ranked
 from translators.errors import ProxyError
 from translators.lenient import read_json
 
-from ..stream import Client
+from ..stream import Client, Patience
 from ..telemetry.trace import Trace, request_id
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ async def _asked(gateway: Gateway, target: str) -> int | str:
 
     kept = _Kept()
     trace = Trace(request_id({}), "dimensions")
-    client = Client(kept, trace, _KEEPALIVE_S)
+    client = Client(kept, trace, Patience(_KEEPALIVE_S))
     raw = orjson.dumps({"model": target, "input": "ping"})
     try:
         async with asyncio.timeout(LIMIT_S):

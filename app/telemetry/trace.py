@@ -5,17 +5,19 @@ Filled in along the path, never branched on: nothing decides by what the trace s
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from translators.dialect import Loss, Repair
 from translators.errors import ProxyError
 from translators.ir import Usage
+
+from ..ids import new_id
 
 if TYPE_CHECKING:
     from ..routing.routing import Considered
@@ -134,7 +136,7 @@ class Trace:
         """What every answer carries, errors too, as far as it is known by now."""
         out = [(b"x-request-id", self.id)]
         if self.target:
-            out.append((b"x-dragoman-model", quote(self.target, safe=_PLAIN_POINTER).encode()))
+            out.append((b"x-dragoman-model", _plain(self.target)))
         if self.losses and (pointers := dropped(self.losses)):
             out.append((b"x-dragoman-dropped", pointers.encode()))
         if self.continuations:
@@ -203,7 +205,7 @@ class Trace:
 def request_id(headers: Mapping[bytes, bytes]) -> bytes:
     """The client's own `x-request-id` when it is short and plain, else a fresh one."""
     given = headers.get(b"x-request-id", b"")
-    return given if _SANE_ID.fullmatch(given) else b"req_" + os.urandom(12).hex().encode()
+    return given if _SANE_ID.fullmatch(given) else new_id("req_").encode()
 
 
 def dropped(losses: Sequence[Loss]) -> str:
@@ -218,6 +220,12 @@ def dropped(losses: Sequence[Loss]) -> str:
         shown += 1
     rest = len(pointers) - shown
     return ",".join([*pointers[:shown], *([f"...+{rest}"] if rest else [])])
+
+
+@lru_cache(maxsize=1024)
+def _plain(target: str) -> bytes:
+    """As a header's value; few are asked often."""
+    return quote(target, safe=_PLAIN_POINTER).encode()
 
 
 def _ms(seconds: float | None) -> float | None:

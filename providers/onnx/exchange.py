@@ -64,3 +64,4 @@ class Exchange:
             end = error
         finally:
             self._pieces.put_nowait(end)
+            del end  # a failure knows this call

@@ -156,7 +156,8 @@ class Ranking:
     def suggest(self, name: str, limit: int = 5) -> list[str]:
         """Names that resolve and are like `name`, for an answer 404."""
         written, names = self._catalogue.suggestable
-        return near(name, written, names, limit)
+        found = near(name, written, names, limit)
+        return [each for each in found if each not in CHAT_CLASSES or self.resolve(each)]
 
     def of(self, target: str) -> Standing | None:
         """The standing of `provider/model`."""

@@ -232,7 +232,7 @@ def test_a_profile_is_enough(
 UNAVAILABLE: list[tuple[dict[str, Any], str]] = [
     ({"config_profile": "absent"}, "has no profile 'absent'"),
     ({"auth": "pat"}, "no workspace is known"),
-    ({"auth": "sdk", "base_url": "https://h"}, "pip install 'dragoman[databricks]'"),
+    ({"auth": "sdk", "base_url": "https://h"}, "pip install '.[databricks]'"),
 ]
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from providers.onnx.extra import EMBEDDED
+from providers.onnx.extra import EMBEDDED, NO_EXTRA
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -32,7 +32,8 @@ def run(program: str) -> list[str]:
 
 def test_it_starts_and_says_what_to_install() -> None:
     reason, found = run(PROGRAM)
-    assert reason == "local: the engine for ONNX models is not installed: pip install 'dragoman[onnx]'"
+    assert reason == f"local: {NO_EXTRA}"
+    assert NO_EXTRA.endswith("not installed: pip install '.[onnx]' in the project's folder")
     assert found == "[]"
 
 

@@ -6,19 +6,23 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from app.access.auth import Access
 from app.gateway import RETIRE_S, Gateway, assemble
 from app.stream import Client
 from app.telemetry.log import Log, Sink
 from app.telemetry.metrics import Metrics
+from config.keys import KeyLimits
 from config.schema import Config
 from providers.health import FAILURES_TO_REST, Health
 from providers.openai import OpenAIProvider
 from providers.quirks import Quirks
 from tests.backends.scripted import ScriptedBackend
+from translators.errors import ProxyError
 from translators.ir import Usage
 from translators.rejections import Rejection
 
@@ -240,3 +244,25 @@ async def test_new_prices_hold_at_once(start: Start) -> None:
     assert gateway.prices.cost("p/m", Usage(1_000_000)) == 1.0
     await gateway.reconfigure(config_of({"name": "p"}, prices={"m": {"input": 2, "output": 0}}))
     assert gateway.prices.cost("p/m", Usage(1_000_000)) == 2.0
+
+
+async def test_places_that_a_key_has_taken_stay_taken(start: Start) -> None:
+    gateway = start(config_of({"name": "p"}))
+    access = Access("mine", "o", None, KeyLimits(concurrency=1), lambda _: None)
+    client = SimpleNamespace(committed=False, head_with=lambda _: None, trace=None)
+
+    def ask() -> Any:
+        return gateway.limiter().within(access, client, b"")  # type: ignore[arg-type]
+
+    async with ask():
+        await gateway.reconfigure(config_of({"name": "p"}, limits={"on_failure": "closed"}))
+        with pytest.raises(ProxyError, match="1 requests under way"):
+            await ask().__aenter__()
+    async with ask() as place:
+        free = place.pass_on()
+    await gateway.reconfigure(config_of({"name": "p"}))
+    with pytest.raises(ProxyError, match="1 requests under way"):
+        await ask().__aenter__()
+    free()  # what was begun under the former configuration has ended
+    async with ask():
+        pass

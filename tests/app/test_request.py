@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import orjson
 import pytest
 
-from app.request import new_id, parse_request
+from app.request import parse_request
 from app.telemetry.trace import Trace
 from translators.errors import ProxyError
 from translators.ir import Shape
@@ -102,12 +100,6 @@ def test_what_an_encoder_needs() -> None:
     assert (request.model, request.trace.model, request.context.echo) == ("m", "m", body)
     assert request.context.now is not None
     assert abs(request.context.now() - request.context.created) <= 1
-
-
-def test_fresh_ids() -> None:
-    one, two = new_id("msg_"), new_id("msg_")
-    assert one != two
-    assert re.fullmatch(r"msg_[0-9a-f]{24}", one)
 
 
 def test_a_byte_order_mark_is_passed_over() -> None:

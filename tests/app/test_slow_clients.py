@@ -12,8 +12,9 @@ from typing import Any
 import orjson
 import pytest
 
+from app.lent import Lent
 from app.protocol import Http
-from app.stream import STALLED, Client
+from app.stream import STALLED, Client, Patience
 from app.telemetry.trace import GONE, Trace
 from tests.app.conftest import Serve, Served, provider
 from tests.app.test_client_side import Reply as Machine
@@ -149,7 +150,9 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def waiting(idle_s: float, connection: Any, keepalive_s: float = 10) -> Client:
-    client = Client(stuck, Trace(b"id", "POST /v1/responses"), keepalive_s, idle_s, connection)
+    client = Client(
+        stuck, Trace(b"id", "POST /v1/responses"), Patience(keepalive_s, idle_s), Lent(connection)
+    )
     client.watch(never)
     return client
 

@@ -9,11 +9,12 @@ import sys
 import orjson
 import pytest
 
-from app.telemetry import log, telemetry
+from app.telemetry import log
 from app.telemetry.otel_names import HOSTS, provider_name
 from app.telemetry.otel_sdk import Sdk, resource
 from app.telemetry.telemetry import is_wanted, open_telemetry, open_watch
 from config.schema import Config, Telemetry
+from providers.extras import MODULES
 from providers.http import HttpClient
 from providers.openai import OpenAIProvider, Settings
 
@@ -40,11 +41,11 @@ def test_when_something_is_sent(settings: dict[str, str], environ: dict[str, str
 def test_without_the_extra_it_serves_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     file = io.BytesIO()
     log.configure(log.LEVELS["info"], [], file)
-    monkeypatch.setattr(telemetry, "_PACKAGES", ("opentelemetry.no_such_part", "nor_this.one"))
+    monkeypatch.setitem(MODULES, "otel", ("opentelemetry.no_such_part", "nor_this.one"))
     assert open_telemetry(Telemetry(endpoint=HERE), {}) is None
     said = orjson.loads(file.getvalue())
     assert (said["event"], said["level"]) == ("telemetry_unavailable", "warning")
-    assert "dragoman[otel]" in said["reason"]
+    assert ".[otel]" in said["reason"]
 
 
 def test_nobody_looks_at_level_info() -> None:

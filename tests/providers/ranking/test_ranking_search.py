@@ -212,6 +212,12 @@ def test_nothing_is_suggested_for_nonsense() -> None:
     assert WORKSPACE.suggest("/" * 500) == []
 
 
+def test_a_class_without_models_is_not_suggested() -> None:
+    fleet = Ranking.build([named("gpt-sol", "a")])
+    assert fleet.resolve("chat-fast") == ()
+    assert fleet.suggest("chat-fst") == ["chat-thinking"]
+
+
 def test_a_name_of_two_providers_is_suggested_by_id() -> None:
     fleet = Ranking.build([named("gpt-sol", "a"), named("gpt-sol", "b"), named("gpt-luna", "b")])
     assert set(fleet.suggest("gpt-solo")) >= {"a/gpt-sol", "b/gpt-sol"}
