@@ -138,15 +138,15 @@ class HttpClient:
             )
             if partial or request.fresh:
                 raise
-        return await self._send(request)
+        return await self._send(request, anew=True)  # the next of the pool may be closed just as well
 
-    async def _send(self, request: Outgoing) -> ClientResponse:
-        """Once, on a connection of the pool or a new one."""
+    async def _send(self, request: Outgoing, anew: bool = False) -> ClientResponse:
+        """Once, on a connection of the pool or a new one; `anew`: on a new one."""
         if self._connector is None:
             self._connector = _Connector()
         try:
             connection = await self._connector.reach(request, self._timeout)
-            while not request.fresh and isinstance(kept := connection.protocol, _Handler) and kept.is_spoilt:
+            while not request.fresh and (anew or _is_spoilt(connection)):
                 connection.close()
                 connection = await self._connector.reach(request, self._timeout)
         except TimeoutError as error:
@@ -190,6 +190,11 @@ class _Handler(ResponseHandler):
         if payload is not None and not payload.is_eof() and payload.exception() is None:
             payload.set_exception(aiohttp.ClientPayloadError("not valid HTTP"))
         super().set_exception(exc, *cause)
+
+
+def _is_spoilt(connection: Connection) -> bool:
+    kept = connection.protocol
+    return isinstance(kept, _Handler) and kept.is_spoilt
 
 
 class _Connector(aiohttp.TCPConnector):

@@ -149,6 +149,25 @@ async def test_a_stale_connection_is_replaced_once(client: HttpClient, size: int
     assert bodies == [2, size, size]
 
 
+async def test_when_several_are_stale_the_second_try_is_on_a_new_one(client: HttpClient) -> None:
+    asked = list[int]()
+    both = asyncio.Barrier(2)
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        number = len(asked)
+        asked.append(number)
+        if number < 2:
+            await both.wait()  # two connections at a time, so that the pool has both
+        writer.write(reply(b"one"))
+        await read_request(reader)  # and then goes without a word
+
+    async with raw_server(script) as origin:
+        one, two = await asyncio.gather(post(client, origin), post(client, origin))
+        assert (await one.read(), await two.read()) == (b"one", b"one")
+        assert await (await post(client, origin)).read() == b"one"
+
+
 async def test_a_fresh_connection_is_not_replaced(client: HttpClient) -> None:
     count = 0
 
