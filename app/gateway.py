@@ -83,11 +83,10 @@ def assemble(
     Of providers unchanged since `former` the listed models are still known and requests under way still
     count; where nothing but the file tells what they are, they go on themselves, memory and connections too.
     """
-    named = {each.name: each for each in config.providers}
+    named, limits = {each.name: each for each in config.providers}, limits_of(config)
     listed: dict[str, Sequence[ModelInfo]] = {}
     kept: dict[str, Provider] = {}
     dimensions: dict[str, int | None] = {}
-    limits = limits_of(config)
     if former is not None:
         same = unchanged(named, former.providers)
         dimensions = _measured(former, same)

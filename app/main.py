@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -68,30 +69,8 @@ def create_app(
     `providers`, when given, stand in for the configured ones; `sink` is what `log.configure` gave;
     `quirks` is what was learned of backends, None: nothing yet, and none of it outlives the application.
     """
-    from .telemetry.metrics import (
-        Metrics,  # a worker is told by its parent where counts are shared: see there
-    )
-
-    health, learned = Health(), Quirks() if quirks is None else quirks
-    parts = assemble(config, learned, health, providers)
-    said = sink or Sink()
-    gateway = Gateway(parts, health, Log(said), Metrics(), learned)
-    said.count = gateway.metrics.event
-    gateway.telemetry = open_telemetry(config.telemetry, os.environ)
-    gateway.watch = open_watch(config.telemetry, gateway.telemetry, said.level, os.environ)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await gateway.catalog.start()
-        # What start-up made stays for good: the collector need not walk it again and again. A request leaves
-        # nothing that only the collector can free (`lent.py`), so it need not look after every third of them.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(GARBAGE)
-        yield
-        await gateway.aclose()
-
-    app = Application(title="Dragoman", openapi_url=None, lifespan=lifespan)
+    gateway = _gateway(config, providers, sink or Sink(), quirks)
+    app = Application(title="Dragoman", openapi_url=None, lifespan=partial(_lifespan, gateway))
     app.router.redirect_slashes = False
     found = routes(gateway)
     app.router.routes.extend([*found, *websocket_routes(gateway)])
@@ -100,3 +79,31 @@ def create_app(
     app.state.gateway = app.gateway = gateway
     app.cors = Cors(app.answer)
     return app
+
+
+def _gateway(
+    config: Config, providers: Sequence[Provider] | None, said: Sink, quirks: Quirks | None
+) -> Gateway:
+    from .telemetry.metrics import (
+        Metrics,  # a worker is told by its parent where counts are shared: see there
+    )
+
+    health, learned = Health(), Quirks() if quirks is None else quirks
+    parts = assemble(config, learned, health, providers)
+    gateway = Gateway(parts, health, Log(said), Metrics(), learned)
+    said.count = gateway.metrics.event
+    gateway.telemetry = open_telemetry(config.telemetry, os.environ)
+    gateway.watch = open_watch(config.telemetry, gateway.telemetry, said.level, os.environ)
+    return gateway
+
+
+@asynccontextmanager
+async def _lifespan(gateway: Gateway, _: FastAPI) -> AsyncIterator[None]:
+    await gateway.catalog.start()
+    # What start-up made stays for good: the collector need not walk it again and again. A request leaves
+    # nothing that only the collector can free (`lent.py`), so it need not look after every third of them.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
+    yield
+    await gateway.aclose()

@@ -7,7 +7,6 @@ import contextlib
 import socket
 import ssl
 import struct
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from tests.app.test_chaos import BODIES, told
 from tests.backends.chaos import FAULTS, ChaosBackend
 from tests.backends.gateway import Gateway, config_text
+from tests.backends.raw import RawBackend
 from tests.backends.tls import Authority, new_authority, stranger
 
 Contexts = Callable[[Authority], ssl.SSLContext]
@@ -28,35 +28,20 @@ WRONG: dict[str, Contexts] = {
 LATE_S = 3.0
 
 
-class Hello:
+class Hello(RawBackend):
     """Takes a client's TLS hello and answers in no TLS: by these bytes, or by a reset."""
 
     def __init__(self, answer: bytes | None) -> None:
+        super().__init__()
         self._answer = answer
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.origin = f"https://localhost:{self._listening.getsockname()[1]}"
+        self.origin = f"https://localhost:{self.port}"
 
-    def __enter__(self) -> Hello:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)
-        self._thread.join(5)
-        self._listening.close()
-
-    def _run(self) -> None:
-        with contextlib.suppress(OSError):  # the end
-            while True:
-                connection, _ = self._listening.accept()
-                with connection, contextlib.suppress(ConnectionError):
-                    connection.recv(65536)
-                    if self._answer is None:
-                        linger = struct.pack("ii", 1, 0)
-                        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                    else:
-                        connection.sendall(self._answer)
+    def answer(self, connection: socket.socket) -> None:
+        connection.recv(65536)
+        if self._answer is None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            connection.sendall(self._answer)
 
 
 HELLOS = {

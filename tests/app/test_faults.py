@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +15,7 @@ import pytest
 from tests.app.conftest import Serve, Served
 from tests.app.test_streams import ASK, CHAT, SSE, events, types, whole_text
 from tests.backends.loopback import Reply, Request
+from tests.backends.raw import RawBackend
 from tests.backends.replies import (
     chat_chunk,
     chat_completion,
@@ -205,31 +204,18 @@ def test_a_path_of_any_kind_gets_an_error_of_ours(served: Served) -> None:
 # --- below HTTP ------------------------------------------------------------------------
 
 
-class Raw:
-    """A backend that writes these bytes to every request; use it as a context manager."""
+class Raw(RawBackend):
+    """Writes these bytes to every request."""
 
     def __init__(self, *pieces: bytes) -> None:
+        super().__init__()
         self._pieces = pieces
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> str:
-        self._thread.start()
-        return f"http://127.0.0.1:{self._listening.getsockname()[1]}/v1"
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
 
-    def __exit__(self, *_: object) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)
-        self._thread.join(5)
-        self._listening.close()
-
-    def _run(self) -> None:
-        with contextlib.suppress(OSError):  # the end
-            while True:
-                connection, _ = self._listening.accept()
-                with connection, contextlib.suppress(ConnectionError):
-                    self._answer(connection)
-
-    def _answer(self, connection: socket.socket) -> None:
+    def answer(self, connection: socket.socket) -> None:
         connection.recv(65536)
         for piece in self._pieces:
             connection.sendall(piece)
@@ -252,8 +238,8 @@ BROKEN = [
 
 @pytest.mark.parametrize("pieces", BROKEN, ids=lambda each: (b" ".join(each)[:40] or b"nothing").decode())
 def test_what_is_no_answer_is_a_502_at_once(serve: Serve, pieces: tuple[bytes, ...]) -> None:
-    with Raw(*pieces) as url:
-        account = {"name": "p", "kind": "openai", "base_url": url, "wire": "chat", "models": ["m"]}
+    with Raw(*pieces) as raw:
+        account = {"name": "p", "kind": "openai", "base_url": raw.base_url, "wire": "chat", "models": ["m"]}
         served = serve(fresh=True, providers=[account], server={"retry_budget_s": 0, "idle_timeout_s": 30})
         for path in PATHS:
             for stream in (True, False):
