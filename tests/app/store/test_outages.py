@@ -51,7 +51,7 @@ def _during(base: str, outage: Outage) -> list[list[Told]]:
             time.sleep(1)
             with outage():
                 _until(lambda: ask(base, "is it away?", False).status == 503)
-                time.sleep(1)
+                time.sleep(2 * TIMEOUT_S + 0.5)  # whoever waited behind that one is refused too
             _until(lambda: ask(base, "is it back?", False).status == 200)
             time.sleep(0.5)
         finally:
